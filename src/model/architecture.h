@@ -45,6 +45,7 @@ enum class Activation : uint8_t {
   gelu,
   relu_squared,  // max(x, 0)²
   xielu,         // see Xielu
+  quick_gelu,    // x / (1 + e^(-1.702 x)) (Hendrycks and Gimpel, 2016)
 };
 
 // The feed-forward network: down(activation(gate) * up), or down(activation(up)).

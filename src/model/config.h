@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -44,8 +46,19 @@ struct LayerConfig {
   bool has_attention() const { return kinglet::has_attention(mixer); }
 };
 
+// How a file names the tensors of its layers.
+struct LayerNames {
+  struct Other {
+    std::string_view part;
+    std::string_view in_file;
+  };
+  std::string_view prefix = "blk.";    // before the number of a layer
+  std::span<const Other> others = {};  // the parts with other names than in text models
+};
+
 struct ModelConfig {
   const Architecture* architecture = nullptr;
+  LayerNames names;
   uint32_t n_layers = 0;
   uint32_t n_skipped_layers = 0;  // after these: they predict further tokens and are not used
   uint32_t hidden_dim = 0;

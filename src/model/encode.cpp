@@ -5,18 +5,9 @@
 
 #include "base/format.h"
 #include "model/forward.h"
-#include "model/step.h"
 
 namespace kinglet {
 namespace {
-
-uint64_t widest_keys(const ModelConfig& config) {
-  uint64_t widest = 0;
-  for (const LayerConfig& layer : config.layers) {
-    widest = std::max(widest, uint64_t{layer.n_kv_heads} * layer.head_dim);
-  }
-  return widest;
-}
 
 // A causal model's context and its keys and values, when it encodes up to n_tokens.
 uint32_t context_of(const Model& model, uint32_t n_tokens) {
@@ -48,57 +39,29 @@ Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n
                  cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,
                      ", expected 1 or more of both")};
   }
-  Encoder encoder(model, &pool, n_tokens);
-  KINGLET_ASSIGN(encoder.scratch_,
-                 Scratch::create(model, std::min(n_batch, n_tokens), pool.n_threads()));
-  KINGLET_ASSIGN(encoder.memory_,
-                 AlignedBuffer::allocate(encoder.lay_out(Arena()), "the encoder's memory"));
-  encoder.lay_out(Arena(encoder.memory_.data()));
+  KINGLET_ASSIGN(RowEncoder rows, RowEncoder::create(model, pool, n_tokens, n_batch));
+  Encoder encoder(model, pool, std::move(rows));
   if (model.config().architecture->is_encoder()) return encoder;
   const uint32_t n_ctx = context_of(model, n_tokens);
   KINGLET_ASSIGN(encoder.sequence_,
-                 SequenceState::create(sequence_plan(model, n_ctx, encoder.scratch_.n_batch),
+                 SequenceState::create(sequence_plan(model, n_ctx, std::min(n_batch, n_tokens)),
                                        model.state_shape().n_recurrent, n_ctx));
   return encoder;
 }
 
 uint64_t Encoder::bytes_of(const Model& model, size_t n_threads, uint32_t n_tokens,
                            uint32_t n_batch) {
-  n_batch = std::min(n_batch, n_tokens);
-  const uint64_t bytes = Encoder(model, nullptr, n_tokens).lay_out(Arena()) +
-                         Scratch::bytes_of(model, n_batch, n_threads);
+  const uint64_t bytes = RowEncoder::bytes_of(model, n_threads, n_tokens, n_batch);
   if (model.config().architecture->is_encoder()) return bytes;
-  return bytes + sequence_plan(model, context_of(model, n_tokens), n_batch).bytes() +
+  const uint32_t n_ctx = context_of(model, n_tokens);
+  return bytes + sequence_plan(model, n_ctx, std::min(n_batch, n_tokens)).bytes() +
          recurrent_state_bytes(model.state_shape().n_recurrent);
 }
 
 uint64_t Encoder::bytes() const {
   const uint64_t of_sequence =
       sequence_ ? sequence_->kv_bytes() + sequence_->recurrent().bytes() : 0;
-  return memory_.size() + scratch_.bytes() + of_sequence;
-}
-
-// Returns the bytes. No product here overflows: config's dimensions are at most 2^20, the rows
-// 2^32.
-uint64_t Encoder::lay_out(Arena arena) {
-  const ModelConfig& config = model_->config();
-  const uint64_t rows = n_tokens_;
-  // Only encoders need these: a sequence and its steps have their own keys, values and angles.
-  const bool is_encoder = config.architecture->is_encoder();
-  const uint64_t kv_dim = is_encoder ? widest_keys(config) : 0;
-  texts_.stream = arena.take<float>(rows * config.hidden_dim);
-  texts_.keys = arena.take<float>(rows * kv_dim);
-  texts_.values = arena.take<float>(rows * kv_dim);
-  texts_.text_of = arena.take<uint32_t>(rows);
-  tokens_ = arena.take<int32_t>(rows);
-  pooled_ = arena.take<float>(config.hidden_dim);
-  for (size_t i = 0; i < kRotationTables; ++i) {
-    Angles& angles = texts_.angles[i];
-    angles.n_pairs = is_encoder ? config.n_pairs(i) : 0;
-    angles.cosines = arena.take<float>(rows * angles.n_pairs);
-    angles.sines = arena.take<float>(rows * angles.n_pairs);
-  }
-  return arena.n_bytes();
+  return rows_.bytes() + of_sequence;
 }
 
 Status Encoder::check_texts(std::span<const std::span<const int32_t>> texts) const {
@@ -116,55 +79,36 @@ Status Encoder::check_texts(std::span<const std::span<const int32_t>> texts) con
     KINGLET_TRY(check_vocabulary(*model_, texts[i]));
     n_tokens += texts[i].size();
   }
-  if (n_tokens <= n_tokens_) return {};
+  if (n_tokens <= rows_.capacity()) return {};
   return Error{ErrorCode::context_full,
-               cat("the texts have ", n_tokens, " tokens, there is room for ", n_tokens_)};
-}
-
-void Encoder::lay_out_texts(std::span<const std::span<const int32_t>> texts) {
-  texts_.spans.clear();
-  size_t first = 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const size_t n = texts[i].size();
-    texts_.spans.push_back({first, n});
-    std::copy_n(texts[i].data(), n, tokens_ + first);
-    std::fill_n(texts_.text_of + first, n, static_cast<uint32_t>(i));
-    first += n;
-  }
-}
-
-// Calls f(step) for all rows, in batches.
-template <class F>
-void Encoder::for_each_batch(const F& f) {
-  const size_t n_rows = texts_.n_tokens();
-  for (size_t first = 0; first < n_rows; first += scratch_.n_batch) {
-    const size_t n = std::min<size_t>(scratch_.n_batch, n_rows - first);
-    Step step(*model_, *pool_, scratch_, texts_, first, n);
-    f(step);
-  }
+               cat("the texts have ", n_tokens, " tokens, there is room for ", rows_.capacity())};
 }
 
 Status Encoder::begin(std::span<const std::span<const int32_t>> texts,
                       const Cancellation& cancellation) {
   KINGLET_TRY(check_texts(texts));
-  lay_out_texts(texts);
+  std::vector<size_t> lengths;
+  tokens_.clear();
+  for (const std::span<const int32_t> text : texts) {
+    lengths.push_back(text.size());
+    tokens_.insert(tokens_.end(), text.begin(), text.end());
+  }
+  rows_.divide(lengths);
   cancellation_ = cancellation;
+  n_left_ = 0;
   if (sequence_) {
-    n_left_ = 0;
-    for (const TextSpan& text : texts_.spans) n_left_ += (text.n_tokens - 1) / scratch_.n_batch + 1;
+    for (const size_t n : lengths) n_left_ += (n - 1) / rows_.scratch().n_batch + 1;
     text_ = 0;
     n_done_ = 0;
     return {};
   }
-  n_left_ = 0;
-  Status status;
-  for_each_batch([&](Step& step) {
-    if (status.ok()) status = step.embed({tokens_ + step.first_row(), step.n_tokens()});
+  Status status = rows_.for_each_batch([&](Step& step) {
+    return step.embed(std::span(tokens_).subspan(step.first_row(), step.n_tokens()));
   });
   if (status.ok()) {
     n_left_ = model_->weights().layers.size();
   } else {
-    texts_.spans.clear();
+    rows_.divide({});
   }
   return status;
 }
@@ -175,7 +119,7 @@ Status Encoder::advance() {
   --n_left_;
   if (status.ok()) return {};
   n_left_ = 0;
-  texts_.spans.clear();
+  rows_.divide({});
   return status;
 }
 
@@ -187,31 +131,23 @@ Status Encoder::run(std::span<const std::span<const int32_t>> texts,
 }
 
 Status Encoder::run_next_layer() {
-  const std::span<const Layer> layers = model_->weights().layers;
-  const size_t i = layers.size() - n_left_;
-  KINGLET_TRY(check_cancelled(cancellation_, i, layers.size()));
-  for_each_batch([&](Step& step) { prepare_layer(step, layers[i]); });
-  Status status;
-  for_each_batch([&](Step& step) {
-    if (status.ok()) status = run_layer(step, layers[i]);
-  });
-  if (i + 1 == layers.size()) {
-    for_each_batch([&](Step& step) { step.replace_stream(model_->weights().output_norm); });
-  }
-  return status;
+  KINGLET_TRY(rows_.run_layer(model_->weights().layers.size() - n_left_, cancellation_));
+  if (n_left_ == 1) rows_.finish();
+  return {};
 }
 
 Status Encoder::run_next_batch() {
   const size_t width = model_->config().hidden_dim;
-  const TextSpan& text = texts_.spans[text_];
+  const RowSpan& text = texts()[text_];
+  Scratch& scratch = rows_.scratch();
   if (n_done_ == 0) KINGLET_TRY(sequence_->truncate(0));
-  const size_t n = std::min<size_t>(scratch_.n_batch, text.n_tokens - n_done_);
+  const size_t n = std::min<size_t>(scratch.n_batch, text.n_rows - n_done_);
   const size_t first = text.first + n_done_;
-  KINGLET_TRY(forward(*model_, *pool_, scratch_, *sequence_, {tokens_ + first, n}, Output::hidden,
-                      cancellation_));
-  std::copy_n(scratch_.normed, n * width, texts_.stream + first * width);
+  KINGLET_TRY(forward(*model_, *pool_, scratch, *sequence_, std::span(tokens_).subspan(first, n),
+                      Output::hidden, cancellation_));
+  std::copy_n(scratch.normed, n * width, rows_.rows().stream + first * width);
   n_done_ += n;
-  if (n_done_ < text.n_tokens) return {};
+  if (n_done_ < text.n_rows) return {};
   ++text_;
   n_done_ = 0;
   return {};
@@ -219,12 +155,12 @@ Status Encoder::run_next_batch() {
 
 std::span<const float> Encoder::states(size_t text) const {
   const size_t width = model_->config().hidden_dim;
-  const TextSpan& span = texts_.spans[text];
-  return {texts_.stream + span.first * width, span.n_tokens * width};
+  const RowSpan& span = texts()[text];
+  return {rows_.rows().stream + span.first * width, span.n_rows * width};
 }
 
 size_t Encoder::embedding_size(size_t text, Pooling pooling) const {
-  const size_t n = pooling == Pooling::none ? texts_.spans[text].n_tokens : 1;
+  const size_t n = pooling == Pooling::none ? texts()[text].n_rows : 1;
   return n * embedding_dim();
 }
 
@@ -239,6 +175,15 @@ Status Encoder::check_output(size_t text, size_t expected, std::span<const float
                cat("room for ", output.size(), " numbers of text ", text, ", expected ", expected)};
 }
 
+// Returns the one vector of a text's states, valid until the next call.
+const float* Encoder::pool(size_t text, Pooling pooling) {
+  const size_t width = model_->config().hidden_dim;
+  pooled_.resize(width);
+  pool_states(model_->kernels(), pooling, states(text).data(), texts()[text].n_rows, width,
+              pooled_.data());
+  return pooled_.data();
+}
+
 Status Encoder::embed(size_t text, Pooling pooling, std::span<float> embedding) {
   if (pooling == Pooling::rank) {
     return Error{ErrorCode::unsupported_feature, "a reranker computes scores, not embeddings"};
@@ -247,17 +192,15 @@ Status Encoder::embed(size_t text, Pooling pooling, std::span<float> embedding) 
   KINGLET_TRY(check_output(text, embedding_size(text, pooling), embedding));
   const Head& head = model_->weights().head;
   const float* rows = states(text).data();
-  size_t n_rows = texts_.spans[text].n_tokens;
+  size_t n_rows = texts()[text].n_rows;
   const size_t width = model_->config().hidden_dim;
   if (pooling != Pooling::none) {
-    pool_states(model_->kernels(), pooling, rows, n_rows, width, pooled_);
-    rows = pooled_;
+    rows = pool(text, pooling);
     n_rows = 1;
   }
-  for (size_t first = 0; first < n_rows; first += scratch_.n_batch) {
-    const size_t n = std::min<size_t>(scratch_.n_batch, n_rows - first);
-    Step step(*model_, *pool_, scratch_, texts_, 0, n);
-    head.embed(step, Arena(scratch_.blocks), rows + first * width,
+  for (size_t first = 0; first < n_rows; first += rows_.scratch().n_batch) {
+    Step step = rows_.step(0, std::min<size_t>(rows_.scratch().n_batch, n_rows - first));
+    head.embed(step, step.arena(), rows + first * width,
                embedding.data() + first * head.embedding_dim());
   }
   return check_finite(embedding);
@@ -268,10 +211,9 @@ Status Encoder::score(size_t text, std::span<float> scores) {
   KINGLET_TRY(check_ranks(config));
   KINGLET_TRY(check_text(text));
   KINGLET_TRY(check_output(text, config.n_labels, scores));
-  pool_states(model_->kernels(), config.architecture->ranking.pooling, states(text).data(),
-              texts_.spans[text].n_tokens, config.hidden_dim, pooled_);
-  Step step(*model_, *pool_, scratch_, texts_, 0, 1);
-  model_->weights().head.score(step, Arena(scratch_.blocks), pooled_, scores.data());
+  const float* pooled = pool(text, config.architecture->ranking.pooling);
+  Step step = rows_.step(0, 1);
+  model_->weights().head.score(step, step.arena(), pooled, scores.data());
   return check_finite(scores);
 }
 

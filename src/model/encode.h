@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
-#include "base/arena.h"
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kv/sequence_state.h"
 #include "model/model.h"
-#include "model/scratch.h"
-#include "model/texts.h"
+#include "model/row_encoder.h"
 
 namespace kinglet {
 
@@ -21,10 +21,8 @@ namespace kinglet {
 constexpr uint32_t kEncoderBatch = 256;
 
 // Turns texts into vectors or scores, with any model. Models with attention in both directions run
-// layer by layer: attention needs the keys and values of all tokens of a text, so the stream of all
-// tokens is kept, and rows are processed in batches. A text may be longer than a batch, a batch may
-// contain several texts, and nothing is padded. A text's results do not depend, bit for bit, on
-// other texts or on how rows are divided into batches.
+// layer by layer: see RowEncoder. A text's results do not depend, bit for bit, on other texts or on
+// how rows are divided into batches.
 //
 // Causal models run text by text, as for generating.
 //
@@ -51,7 +49,7 @@ class Encoder {
                const Cancellation& cancellation = {});
 
   // Computes the next step: a layer, or a batch of a text in a causal model. After an error there
-  // are no texts. ErrorCode::cancelled, checked before each layer.
+  // are no texts. ErrorCode::cancelled, checked before each batch.
   Status advance();
 
   // Steps that are left.
@@ -63,7 +61,7 @@ class Encoder {
 
   // --- After the last step
 
-  size_t n_texts() const { return n_left_ == 0 ? texts_.spans.size() : 0; }
+  size_t n_texts() const { return n_left_ == 0 ? rows_.rows().spans.size() : 0; }
 
   // The hidden states of text `text` < n_texts(): [tokens of the text][hidden_dim].
   std::span<const float> states(size_t text) const;
@@ -84,32 +82,27 @@ class Encoder {
   Status score(size_t text, std::span<float> scores);
 
  private:
-  Encoder(const Model& model, ThreadPool* pool, uint32_t n_tokens)
-      : model_(&model), pool_(pool), n_tokens_(n_tokens) {}
+  Encoder(const Model& model, ThreadPool& pool, RowEncoder rows)
+      : model_(&model), pool_(&pool), rows_(std::move(rows)) {}
 
-  uint64_t lay_out(Arena arena);
+  const std::vector<RowSpan>& texts() const { return rows_.rows().spans; }
   Status check_texts(std::span<const std::span<const int32_t>> texts) const;
-  void lay_out_texts(std::span<const std::span<const int32_t>> texts);
+  const float* pool(size_t text, Pooling pooling);
   Status run_next_layer();
   Status run_next_batch();
   Status check_text(size_t text) const;
   Status check_output(size_t text, size_t expected, std::span<const float> output) const;
-  template <class F>
-  void for_each_batch(const F& f);
 
   const Model* model_;
   ThreadPool* pool_;
-  uint32_t n_tokens_ = 0;
-  Texts texts_;
+  RowEncoder rows_;
   Cancellation cancellation_;
   size_t n_left_ = 0;
   size_t text_ = 0;                        // in a causal model: the text of the next batch
   size_t n_done_ = 0;                      // tokens of that text that are done
-  int32_t* tokens_ = nullptr;              // [n_tokens], of all texts
-  float* pooled_ = nullptr;                // [hidden_dim]
+  std::vector<int32_t> tokens_;            // of all texts
+  std::vector<float> pooled_;              // [hidden_dim]
   std::optional<SequenceState> sequence_;  // in a causal model
-  Scratch scratch_;
-  AlignedBuffer memory_;
 };
 
 }  // namespace kinglet

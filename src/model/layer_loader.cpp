@@ -6,32 +6,26 @@
 
 namespace kinglet {
 
-std::string LayerLoader::prefix() const { return cat("blk.", index_, "."); }
+std::string LayerLoader::prefix() const { return cat(config_.names.prefix, index_, "."); }
 
 std::string LayerLoader::name(std::string_view part, std::string_view suffix) const {
+  for (const LayerNames::Other& other : config_.names.others) {
+    if (other.part == part) return cat(prefix(), other.in_file, suffix);
+  }
   return cat(prefix(), part, suffix);
 }
 
 uint64_t LayerLoader::n_rows(std::string_view part) const {
-  const TensorInfo* info = tensors_.header().find_tensor(name(part));
-  return info == nullptr ? 0 : info->shape[1];
+  return tensors_.n_rows(name(part, ""));
 }
 
 Result<const float*> LayerLoader::bias(std::string_view part, uint64_t n, Presence presence) const {
-  const std::string tensor = name(part, ".bias");
-  const bool wanted =
-      presence == Presence::required || (presence == Presence::optional && tensors_.has(tensor));
-  if (!wanted) return nullptr;
-  return tensors_.vector(tensor, n);
+  return take_bias(tensors_, name(part, ""), n, presence);
 }
 
 Result<Linear> LayerLoader::linear(std::string_view part, uint32_t n_rows, uint32_t n_columns,
                                    Presence presence) const {
-  Linear linear;
-  KINGLET_ASSIGN(linear.matrix, tensors_.matrix(name(part), n_rows, n_columns));
-  KINGLET_ASSIGN(linear.bias, bias(part, n_rows, presence));
-  KINGLET_ASSIGN(linear.scale, tensors_.scales(name(part, ""), 1));
-  return linear;
+  return take_linear(tensors_, name(part, ""), n_rows, n_columns, presence);
 }
 
 Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
@@ -63,7 +57,7 @@ Result<std::vector<Linear>> LayerLoader::experts(std::string_view part, uint32_t
 }
 
 Result<Norm> LayerLoader::norm(std::string_view part) const {
-  const std::string stem = prefix() + std::string(part);
+  const std::string stem = name(part, "");
   // Some converters omit the suffix.
   if (!tensors_.has(stem + ".weight") && tensors_.has(stem)) {
     Norm norm{.width = config_.hidden_dim, .n_weights = config_.hidden_dim};

@@ -17,7 +17,8 @@
 namespace kinglet {
 
 // Names leave out "blk.N.": "attn_q" is the tensor "blk.N.attn_q.weight", with the bias
-// "blk.N.attn_q.bias" and the scale "blk.N.attn_q.scale". Errors: those of TensorTaker.
+// "blk.N.attn_q.bias" and the scale "blk.N.attn_q.scale". Files may have other names for these: see
+// ModelConfig::names. Errors: those of TensorTaker.
 class LayerLoader {
  public:
   LayerLoader(TensorTaker& tensors, const ModelConfig& config, uint32_t index, StateShape& state)

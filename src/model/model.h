@@ -41,6 +41,8 @@ class Model {
   uint64_t stored_bytes() const { return header().data_bytes - weight_bytes(); }
   uint64_t n_parameters() const;
 
+  uint64_t header_hash() const { return file_.header_hash(); }
+
   // A hash of the header and of the output norm's weights (of the embedding norm's if there is no
   // output norm). These weights differ between tunings of one model.
   uint64_t identity() const;

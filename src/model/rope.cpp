@@ -10,6 +10,15 @@ double frequency(double theta, uint32_t pair, uint32_t dim) {
   return std::pow(theta, -2.0 * pair / dim);
 }
 
+// The frequency of a pair before it is scaled.
+double trained_frequency(const RopeConfig& config, uint32_t pair) {
+  const auto theta = static_cast<double>(config.theta);
+  if (!config.restarts_in_sections) return frequency(theta, pair, config.dim);
+  const uint8_t axis = config.axis_of(pair);
+  for (uint8_t i = 0; i < axis; ++i) pair -= config.sections[i];
+  return frequency(theta, pair, 2 * config.sections[axis]);
+}
+
 // The index of the pair that makes `turns` full turns over the original context, not rounded.
 double pair_of_turns(const RopeConfig& config, float turns) {
   constexpr double kTwoPi = 6.283185307179586;
@@ -62,7 +71,7 @@ RopeTable RopeTable::scaled(const RopeConfig& config, const float* factors) {
     table.magnitude *= yarn_length(config, 1.0f) / yarn_length(config, config.yarn_log_multiplier);
   }
   for (uint32_t pair = 0; pair < config.dim / 2; ++pair) {
-    double trained = frequency(static_cast<double>(config.theta), pair, config.dim);
+    double trained = trained_frequency(config, pair);
     if (factors != nullptr) trained /= static_cast<double>(factors[pair]);
     const double share = config.yarn ? ramp(pair) : 1.0;
     table.frequencies.push_back(trained * (scale * share + (1.0 - share)));

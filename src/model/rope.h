@@ -33,8 +33,10 @@ struct RopeConfig {
   // rotate by time. 0: no sections.
   uint32_t sections[kRopeAxes] = {};
   bool weaves_sections = false;
+  // The frequencies of each section are those of a head of its size (Qwen2-VL's vision tower).
+  bool restarts_in_sections = false;
 
-  bool has_sections() const { return sections[0] > 0; }
+  bool has_sections() const { return sections[0] > 0 || sections[1] > 0; }
   uint8_t axis_of(uint32_t pair) const;
 };
 

@@ -7,8 +7,8 @@
 namespace kinglet {
 namespace {
 
-ScratchNeeds needs_of_blocks(const Model& model, const BatchShape& batch) {
-  ScratchNeeds needs;
+ScratchNeeds all_needs(const Model& model, const BatchShape& batch, const ScratchNeeds& others) {
+  ScratchNeeds needs = others;
   for (const Layer& layer : model.weights().layers) {
     needs.include(layer.mixer->scratch_needs(batch));
     if (layer.ffn != nullptr) needs.include(layer.ffn->scratch_needs(batch));
@@ -25,8 +25,8 @@ Scratch::Scratch(const Model& model, uint32_t batch, uint32_t most_logit_rows)
       n_logit_rows(model.config().makes_text() ? std::min(batch, most_logit_rows) : 0) {}
 
 Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_threads,
-                                uint32_t n_logit_rows) {
-  const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
+                                uint32_t n_logit_rows, const ScratchNeeds& others) {
+  const ScratchNeeds needs = all_needs(model, {n_batch, n_threads}, others);
   Scratch scratch(model, n_batch, n_logit_rows);
   KINGLET_ASSIGN(scratch.memory,
                  AlignedBuffer::allocate(scratch.lay_out(model, needs, Arena()), "scratch memory"));
@@ -35,8 +35,8 @@ Result<Scratch> Scratch::create(const Model& model, uint32_t n_batch, size_t n_t
 }
 
 uint64_t Scratch::bytes_of(const Model& model, uint32_t n_batch, size_t n_threads,
-                           uint32_t n_logit_rows) {
-  const ScratchNeeds needs = needs_of_blocks(model, {n_batch, n_threads});
+                           uint32_t n_logit_rows, const ScratchNeeds& others) {
+  const ScratchNeeds needs = all_needs(model, {n_batch, n_threads}, others);
   return Scratch(model, n_batch, n_logit_rows).lay_out(model, needs, Arena());
 }
 

@@ -27,13 +27,14 @@ struct Scratch : ProjectionScratch {
   Scratch() = default;
 
   // n_threads: the size of the pool on which steps will run. n_logit_rows: the most rows of logits,
-  // if the model generates text.
+  // if the model generates text. `others`: what runs in the steps besides the model's blocks.
   static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads,
-                                uint32_t n_logit_rows = kMostLogitRows);
+                                uint32_t n_logit_rows = kMostLogitRows,
+                                const ScratchNeeds& others = {});
 
   // The bytes that create() would allocate.
   static uint64_t bytes_of(const Model& model, uint32_t n_batch, size_t n_threads,
-                           uint32_t n_logit_rows = kMostLogitRows);
+                           uint32_t n_logit_rows = kMostLogitRows, const ScratchNeeds& others = {});
 
   uint64_t bytes() const { return memory.size(); }
 

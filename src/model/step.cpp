@@ -25,26 +25,26 @@ Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch,
   sequences_ = sequences;
 }
 
-Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts,
+Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, const EncoderRows& rows,
            size_t first_row, size_t n_tokens)
     : model_(model),
       pool_(pool),
       scratch_(scratch),
-      texts_(&texts),
+      rows_(&rows),
       first_row_(first_row),
       n_tokens_(n_tokens),
-      stream_(texts.stream + first_row * config().hidden_dim) {
+      stream_(rows.stream + first_row * config().hidden_dim) {
   for (size_t i = 0; i < kRotationTables; ++i) {
-    const Angles& all = texts.angles[i];
+    const Angles& all = rows.angles[i];
     const size_t offset = first_row * all.n_pairs;
     angles_[i] = {all.n_pairs, all.cosines + offset, all.sines + offset};
   }
 }
 
 size_t Step::position_of(size_t token) const {
-  if (texts_ == nullptr) return state_of(token).size() + token % n_successive();
+  if (rows_ == nullptr) return state_of(token).size() + token % n_successive();
   const size_t row = first_row_ + token;
-  return row - texts_->span_of(row).first;
+  return row - rows_->span_of(row).first;
 }
 
 Status Step::embed(std::span<const int32_t> tokens) {
@@ -65,8 +65,7 @@ Status Step::embed(std::span<const int32_t> tokens) {
   }
   replace_stream(w.embedding_norm);
   if (config().layer_input_dim > 0) KINGLET_TRY(compute_layer_inputs(tokens));
-  compute_angles(Rotation::scaled);
-  if (config().rope.has_local) compute_angles(Rotation::local);
+  compute_angles();
   return {};
 }
 
@@ -108,8 +107,13 @@ Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   return {};
 }
 
+void Step::compute_angles() {
+  compute_angles(Rotation::scaled);
+  if (config().rope.has_local) compute_angles(Rotation::local);
+}
+
 void Step::compute_angles(Rotation rotation) {
-  const uint32_t n_ctx = texts_ == nullptr ? state_->capacity() : config().context_length;
+  const uint32_t n_ctx = rows_ == nullptr ? state_->capacity() : config().context_length;
   const RopeTable& table = model_.rope_table(rotation, n_ctx);
   const Angles& angles = angles_[static_cast<size_t>(rotation)];
   for (size_t t = 0; t < n_tokens_; ++t) {
@@ -123,8 +127,9 @@ void Step::compute_angles(Rotation rotation) {
 }
 
 RopePosition Step::rope_position_of(size_t token) const {
-  const size_t position = position_of(token);
-  return rope_position(config().rope.has_sections() ? images_ : PlacedImages(), position);
+  const bool has_sections = config().rope.has_sections();
+  if (has_sections && rows_ != nullptr) return rows_->positions[first_row_ + token];
+  return rope_position(has_sections ? images_ : PlacedImages(), position_of(token));
 }
 
 size_t Step::n_seen() const {

@@ -10,12 +10,12 @@
 #include "base/thread_pool.h"
 #include "kv/sequence_state.h"
 #include "model/blocks/block.h"
+#include "model/encoder_rows.h"
 #include "model/images.h"
 #include "model/linear.h"
 #include "model/model.h"
 #include "model/projection.h"
 #include "model/scratch.h"
-#include "model/texts.h"
 
 namespace kinglet {
 
@@ -29,9 +29,9 @@ class Step {
   Step(const Model& model, ThreadPool& pool, Scratch& scratch,
        std::span<SequenceState* const> sequences);
 
-  // For an encoder: rows [first_row, first_row + n_tokens) of the texts.
-  Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Texts& texts, size_t first_row,
-       size_t n_tokens);
+  // For an encoder: its rows [first_row, first_row + n_tokens).
+  Step(const Model& model, ThreadPool& pool, Scratch& scratch, const EncoderRows& rows,
+       size_t first_row, size_t n_tokens);
 
   const ModelConfig& config() const { return model_.config(); }
   const KernelSet& kernels() const { return model_.kernels(); }
@@ -40,7 +40,7 @@ class Step {
   BatchShape shape() const { return {n_tokens_, pool_.n_threads()}; }
   const Angles& angles(Rotation rotation) const { return angles_[static_cast<size_t>(rotation)]; }
 
-  size_t position_of(size_t token) const;  // in its sequence or text
+  size_t position_of(size_t token) const;  // in its sequence or span
 
   // The number of positions that every token of the step sees, if they are rows of a picture that
   // see each other. 0 if each token sees only itself and those before it.
@@ -57,7 +57,7 @@ class Step {
   size_t n_successive() const { return sequences_.empty() ? n_tokens_ : 1; }
 
   // Only for an encoder's step.
-  const Texts& texts() const { return *texts_; }
+  const EncoderRows& rows() const { return *rows_; }
   size_t first_row() const { return first_row_; }
 
   // --- The stream [n_tokens][hidden_dim] --------------------------------------------------------
@@ -66,20 +66,24 @@ class Step {
   // of their positions. Errors: those of EmbeddingTable::read().
   Status embed(std::span<const int32_t> tokens);
 
+  // Computes the angles by which the positions of tokens or rows rotate heads.
+  void compute_angles();
+
   // The stream, normalized if the model has this norm. Valid until the next call.
   const float* normalize_stream(const Norm& norm);
 
   float* stream() const { return stream_; }
 
+  // Memory for whatever runs next.
+  Arena arena() const { return Arena(scratch_.blocks); }
+
   // Runs a block over rows x [n_tokens][hidden_dim].
   Status run(const Block& block, const float* x) {
-    return block.run(*this, Arena(scratch_.blocks), x, scratch_.projection);
+    return block.run(*this, arena(), x, scratch_.projection);
   }
 
   // The first half of an encoder's block: see Block::prepare.
-  void prepare(const Block& block, const float* x) {
-    block.prepare(*this, Arena(scratch_.blocks), x);
-  }
+  void prepare(const Block& block, const float* x) { block.prepare(*this, arena(), x); }
 
   // A token's embedding for one layer, [layer_input_dim]; only in models that have them.
   const float* layer_input(size_t token, uint32_t layer) const {
@@ -149,7 +153,7 @@ class Step {
   SequenceState* state_ = nullptr;
   PlacedImages images_;
   std::span<SequenceState* const> sequences_;  // of each token; empty: all belong to state_
-  const Texts* texts_ = nullptr;
+  const EncoderRows* rows_ = nullptr;
   size_t first_row_ = 0;
   size_t n_tokens_;
   float* stream_;  // [n_tokens][hidden_dim]

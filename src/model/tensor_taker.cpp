@@ -9,6 +9,11 @@
 
 namespace kinglet {
 
+uint64_t TensorTaker::dimension(std::string_view stem, size_t axis) const {
+  const TensorInfo* info = header().find_tensor(cat(stem, ".weight"));
+  return info == nullptr ? 0 : info->shape[axis];
+}
+
 Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n) {
   return vector(name, n, n);
 }
@@ -139,13 +144,30 @@ Result<TensorView> TensorTaker::take(std::string_view name, const Shape& expecte
   return file_.tensor(*info);
 }
 
+Result<const float*> take_bias(TensorTaker& tensors, const std::string& stem, uint64_t n,
+                               Presence presence) {
+  const std::string name = stem + ".bias";
+  const bool is_wanted =
+      presence == Presence::required || (presence == Presence::optional && tensors.has(name));
+  if (!is_wanted) return nullptr;
+  return tensors.vector(name, n);
+}
+
+Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64_t n_rows,
+                           uint64_t n_columns, Presence bias) {
+  Linear linear;
+  KINGLET_ASSIGN(linear.matrix, tensors.matrix(stem + ".weight", n_rows, n_columns));
+  KINGLET_ASSIGN(linear.bias, take_bias(tensors, stem, n_rows, bias));
+  KINGLET_ASSIGN(linear.scale, tensors.scales(stem, 1));
+  return linear;
+}
+
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config) {
   const uint32_t n = config.hidden_dim;
   Norm norm{.width = n, .n_weights = n};
   KINGLET_ASSIGN(norm.weight, tensors.vector(name + ".weight", n));
-  const bool has_bias = config.architecture->norms.biases != Presence::no;
-  if (config.architecture->norms.kind == NormKind::layer && has_bias) {
-    KINGLET_ASSIGN(norm.bias, tensors.vector(name + ".bias", n));
+  if (config.architecture->norms.kind == NormKind::layer) {
+    KINGLET_ASSIGN(norm.bias, take_bias(tensors, name, n, config.architecture->norms.biases));
   }
   return norm;
 }

@@ -25,6 +25,9 @@ class TensorTaker {
       : file_(file), kernels_(kernels), taken_(file.header().tensors.size(), false) {}
 
   const GgufHeader& header() const { return file_.header(); }
+  // A dimension of the matrix "STEM.weight"; 0 if the file has none of that name.
+  uint64_t n_rows(std::string_view stem) const { return dimension(stem, 1); }
+  uint64_t n_columns(std::string_view stem) const { return dimension(stem, 0); }
   bool has(std::string_view name) const { return file_.header().find_tensor(name) != nullptr; }
 
   // F32 numbers [n], or [n / n_columns][n_columns].
@@ -63,6 +66,7 @@ class TensorTaker {
   Result<WeightFill> finish();
 
  private:
+  uint64_t dimension(std::string_view stem, size_t axis) const;
   Result<TensorView> take(std::string_view name, const Shape& expected,
                           std::optional<DType> type = std::nullopt);
   // Marks the tensor as taken, whether it is in memory or not.
@@ -76,6 +80,14 @@ class TensorTaker {
   WeightFill fill_;
   std::vector<bool> taken_;
 };
+
+// Takes "STEM.bias" [n], or returns null if there is none.
+Result<const float*> take_bias(TensorTaker& tensors, const std::string& stem, uint64_t n,
+                               Presence presence);
+
+// Takes "STEM.weight" [n_rows][n_columns], with its bias and its scale.
+Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64_t n_rows,
+                           uint64_t n_columns, Presence bias);
 
 // Takes a norm of the stream: "NAME.weight", and "NAME.bias" if the architecture's norms have one.
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config);

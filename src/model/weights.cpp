@@ -101,6 +101,16 @@ Status BoundWeights::complete() {
   return {};
 }
 
+Status take_layers(TensorTaker& tensors, const ModelConfig& config, Weights& weights) {
+  weights.layers.reserve(config.n_layers);
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    LayerLoader loader(tensors, config, layer, weights.state);
+    KINGLET_ASSIGN(Layer loaded, load_layer(loader));
+    weights.layers.push_back(std::move(loaded));
+  }
+  return {};
+}
+
 Result<BoundWeights> bind_weights(GgufFile& file, const KernelSet& kernels) {
   BoundWeights bound;
   ModelConfig& config = bound.config;
@@ -109,12 +119,7 @@ Result<BoundWeights> bind_weights(GgufFile& file, const KernelSet& kernels) {
   TensorTaker tensors(file, kernels);
   KINGLET_TRY(take_embeddings(tensors, file.header(), config, weights));
   KINGLET_TRY(take_layer_inputs(tensors, config, weights.layer_inputs));
-  weights.layers.reserve(config.n_layers);
-  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    LayerLoader loader(tensors, config, layer, weights.state);
-    KINGLET_ASSIGN(Layer loaded, load_layer(loader));
-    weights.layers.push_back(std::move(loaded));
-  }
+  KINGLET_TRY(take_layers(tensors, config, weights));
   for (uint32_t i = 0; i < config.n_skipped_layers; ++i) {
     tensors.skip(cat("blk.", config.n_layers + i, "."));
   }

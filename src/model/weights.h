@@ -52,6 +52,9 @@ struct BoundWeights {
   Status complete();
 };
 
+// Takes the tensors of all layers. Errors: those of TensorTaker.
+Status take_layers(TensorTaker& tensors, const ModelConfig& config, Weights& weights);
+
 // `file` must have its header and room for its data. Errors: those of read_config;
 // ErrorCode::missing_tensor, wrong_shape, wrong_type, unsupported_feature (a tensor that the
 // architecture does not use: leaving it out would give wrong text).

@@ -109,7 +109,7 @@ Status ImageReader::run_step(size_t index, size_t step) {
   if (step == 0) {
     return tower_.embed(layout_.pictures[tile.picture], tile, cancellation_);
   }
-  if (step <= model_->weights().layers.size()) {
+  if (step <= model_->encoder().config().n_layers) {
     return tower_.run_layer(step - 1, cancellation_, image);
   }
   return tower_.finish(cancellation_, image);

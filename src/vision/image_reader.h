@@ -65,7 +65,7 @@ class ImageReader {
   Status run_step(size_t tile, size_t step);
   void give_up();
   // One step for the patches, one for each layer, one for the rows.
-  size_t steps_of_tile() const { return model_->weights().layers.size() + 2; }
+  size_t steps_of_tile() const { return model_->encoder().config().n_layers + 2; }
 
   const VisionModel* model_;
   Tower tower_;

@@ -9,9 +9,20 @@
 namespace kinglet {
 namespace {
 
+// The layers of all readers. Files name these parts of theirs otherwise: see LayerNames.
+constexpr Architecture kLayerNormed = {
+    .name = "clip",
+    .mixers = {.main = MixerKind::bidirectional_attention},
+    .norms = {.kind = NormKind::layer, .biases = Presence::optional},
+    .ffn = {.gate = Gate::as_given}};
+constexpr Architecture kRmsNormed = {.name = "clip",
+                                     .mixers = {.main = MixerKind::bidirectional_attention},
+                                     .ffn = {.gate = Gate::as_given}};
+
 constexpr Projector kProjectors[] = {
     // SmolVLM.
     {.name = "idefics3",
+     .encoder = &kLayerNormed,
      .sizing = Sizing::tiles,
      .filter = Filter::lanczos,
      .may_swap_ffn = true,
@@ -22,6 +33,7 @@ constexpr Projector kProjectors[] = {
      .whole = "\n\n<fake_token_around_image><global-img>",
      .whole_end = "<fake_token_around_image>"},
     {.name = "lfm2",
+     .encoder = &kLayerNormed,
      .sizing = Sizing::tiles_or_free,
      .min_rows = 64,
      .max_rows = 256,
@@ -36,6 +48,7 @@ constexpr Projector kProjectors[] = {
      .tile_end = "|>",
      .whole = "<|img_thumbnail|>"},
     {.name = "gemma3",
+     .encoder = &kLayerNormed,
      .may_swap_ffn = true,
      .merge = 4,
      .kind = ProjectorKind::pooled,
@@ -45,6 +58,7 @@ constexpr Projector kProjectors[] = {
      .begin = "<start_of_image>",
      .end = "<end_of_image>"},
     {.name = "qwen2vl_merger",
+     .encoder = &kLayerNormed,
      .sizing = Sizing::free,
      .filter = Filter::bicubic,
      .min_rows = 8,
@@ -61,6 +75,7 @@ constexpr Projector kProjectors[] = {
      .begin = "<|vision_start|>",
      .end = "<|vision_end|>"},
     {.name = "qwen2.5vl_merger",
+     .encoder = &kRmsNormed,
      .sizing = Sizing::free,
      .filter = Filter::bicubic,
      .min_rows = 8,
@@ -68,7 +83,6 @@ constexpr Projector kProjectors[] = {
      .positions = Positions::rotated,
      .has_second_filter = true,
      .may_swap_ffn = true,
-     .has_rms_norms = true,
      .window_size = 112,
      .merge_key = "spatial_merge_size",
      .merge = 2,
@@ -80,6 +94,7 @@ constexpr Projector kProjectors[] = {
      .end = "<|vision_end|>"},
     // Also Qwen 3.5.
     {.name = "qwen3vl_merger",
+     .encoder = &kLayerNormed,
      .sizing = Sizing::free,
      .filter = Filter::bicubic,
      .min_rows = 8,

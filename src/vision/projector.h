@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "model/architecture.h"
 #include "vision/resize.h"
 
 namespace kinglet {
@@ -35,6 +36,7 @@ enum class ProjectorKind : uint8_t {
 
 struct Projector {
   std::string_view name;  // clip.projector_type
+  const Architecture* encoder = nullptr;
 
   Sizing sizing = Sizing::square;
   Filter filter = Filter::bilinear;
@@ -44,7 +46,6 @@ struct Projector {
   Positions positions = Positions::fixed;
   bool has_second_filter = false;  // for patches of a second frame; a still picture is both frames
   bool may_swap_ffn = false;       // in old files, the names of ffn_up and ffn_down are swapped
-  bool has_rms_norms = false;      // norms are root mean square norms without biases
   // In most layers, patches only see those in their window: a square of this many pixels a side. 0:
   // patches see all others.
   uint32_t window_size = 0;
@@ -68,6 +69,11 @@ struct Projector {
   std::string_view line_end = {};  // between lines of tiles
   std::string_view whole = {};     // before the whole picture, which follows its tiles
   std::string_view whole_end = {};
+
+  // Whether heads are rotated by the line and the column of their patch.
+  bool rotates() const {
+    return positions == Positions::corners || positions == Positions::rotated;
+  }
 };
 
 // Returns the projector of that name. ErrorCode::unsupported_feature lists the supported names.

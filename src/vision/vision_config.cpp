@@ -1,6 +1,8 @@
 #include "vision/vision_config.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "base/format.h"
@@ -10,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-constexpr uint32_t kMaxLayers = 1024;
+constexpr uint32_t kMaxVisionLayers = 1024;
 constexpr uint32_t kMaxPatchSize = 256;
 constexpr uint32_t kMaxMerge = 16;
 constexpr uint32_t kMaxImageSize = 1 << 12;
@@ -18,6 +20,17 @@ constexpr uint32_t kMaxLongestEdge = 1 << 14;
 
 // The size of LFM2-VL's tiles; the file's image size is ignored.
 constexpr uint32_t kFreeTileSize = 512;
+
+constexpr float kTheta = 10000;  // base of the frequencies by which heads are rotated
+
+// The names of layers' parts, and those of old files, in which two matrices are swapped.
+constexpr LayerNames::Other kNames[] = {{"attn_norm", "ln1"},
+                                        {"ffn_norm", "ln2"},
+                                        {"attn_output", "attn_out"},
+                                        {"ffn_up", "ffn_down"},
+                                        {"ffn_down", "ffn_up"}};
+constexpr size_t kUsualNames = 3;
+constexpr std::string_view kLayerPrefix = "v.blk.";
 
 Status check_purpose(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
@@ -42,14 +55,14 @@ Result<const Projector*> read_projector(const GgufHeader& header) {
   return find_projector(name);
 }
 
-Result<TowerActivation> read_activation(const GgufHeader& header) {
+Result<Activation> read_activation(const GgufHeader& header) {
   KINGLET_ASSIGN(const bool gelu, header.get_bool("clip.use_gelu", false));
   KINGLET_ASSIGN(const bool silu, header.get_bool("clip.use_silu", false));
   if (gelu && silu) {
     return Error{ErrorCode::corrupt, "clip.use_gelu and clip.use_silu are both true"};
   }
-  if (gelu) return TowerActivation::gelu;
-  return silu ? TowerActivation::silu : TowerActivation::quick_gelu;
+  if (gelu) return Activation::gelu;
+  return silu ? Activation::silu : Activation::quick_gelu;
 }
 
 Status read_channels(const GgufHeader& header, std::string_view key, float (&numbers)[kChannels]) {
@@ -81,26 +94,37 @@ Status read_normalization(const GgufHeader& header, VisionConfig& config) {
   return {};
 }
 
-Status read_heads(const Keys& keys, VisionConfig& config) {
+// Reads the heads, which are the same in all layers.
+Result<LayerConfig> read_heads(const Keys& keys, const Projector& projector, uint32_t hidden_dim) {
   constexpr std::string_view kHeads = "attention.head_count";
-  KINGLET_ASSIGN(config.n_heads, keys.size(kHeads, kMaxHeads));
-  if (config.hidden_dim % config.n_heads != 0) {
+  LayerConfig layer{.mixer = MixerKind::bidirectional_attention};
+  KINGLET_ASSIGN(layer.n_heads, keys.size(kHeads, kMaxHeads));
+  if (hidden_dim % layer.n_heads != 0) {
     return keys.error(ErrorCode::corrupt, kHeads,
-                      cat("is ", config.n_heads, ", which does not divide ", config.hidden_dim));
+                      cat("is ", layer.n_heads, ", which does not divide ", hidden_dim));
   }
-  config.head_dim = config.hidden_dim / config.n_heads;
-  KINGLET_ASSIGN(const uint32_t n_kv_heads, keys.number("attention.head_count_kv", config.n_heads));
-  KINGLET_ASSIGN(const uint32_t head_dim, keys.number("attention.head_dim", config.head_dim));
-  if (n_kv_heads != config.n_heads || head_dim != config.head_dim) {
+  layer.head_dim = hidden_dim / layer.n_heads;
+  KINGLET_ASSIGN(layer.n_kv_heads, keys.number("attention.head_count_kv", layer.n_heads));
+  KINGLET_ASSIGN(const uint32_t head_dim, keys.number("attention.head_dim", layer.head_dim));
+  if (layer.n_kv_heads != layer.n_heads || head_dim != layer.head_dim) {
     return keys.error(ErrorCode::unsupported_feature, kHeads,
-                      cat("is ", config.n_heads, " beside ", n_kv_heads, " KV heads of ", head_dim,
-                          ", which is not supported"));
+                      cat("is ", layer.n_heads, " beside ", layer.n_kv_heads, " KV heads of ",
+                          head_dim, ", which is not supported"));
   }
-  if (config.rotates() && config.head_dim % 4 != 0) {
-    return keys.error(ErrorCode::corrupt, kHeads,
-                      cat("makes heads of ", config.head_dim, ", expected a multiple of 4"));
-  }
-  return {};
+  layer.attention_scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  if (!projector.rotates()) return layer;
+  layer.rotation = Rotation::scaled;
+  if (head_dim % 4 == 0) return layer;
+  return keys.error(ErrorCode::corrupt, kHeads,
+                    cat("makes heads of ", head_dim, ", expected a multiple of 4"));
+}
+
+// The first half of a head's pairs is rotated by the line, the second half by the column.
+RopeConfig rope_of(uint32_t head_dim) {
+  return {.dim = head_dim,
+          .theta = kTheta,
+          .sections = {0, head_dim / 4, head_dim / 4},
+          .restarts_in_sections = true};
 }
 
 Status read_sizes(const Keys& keys, VisionConfig& config) {
@@ -154,14 +178,38 @@ Result<VisionConfig> read_vision_config(const GgufHeader& header) {
   const Keys keys(header, "clip.vision");
   VisionConfig config;
   KINGLET_ASSIGN(config.projector, read_projector(header));
-  KINGLET_ASSIGN(config.n_layers, keys.size("block_count", kMaxLayers));
-  KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
-  KINGLET_ASSIGN(config.norm_epsilon, keys.number("attention.layer_norm_epsilon"));
-  KINGLET_ASSIGN(config.activation, read_activation(header));
-  KINGLET_TRY(read_heads(keys, config));
   KINGLET_TRY(read_sizes(keys, config));
   KINGLET_TRY(read_windows(keys, config));
   KINGLET_TRY(read_normalization(header, config));
+  return config;
+}
+
+Result<ModelConfig> read_encoder_config(const GgufHeader& header, const Projector& projector) {
+  const Keys keys(header, "clip.vision");
+  ModelConfig config;
+  config.architecture = projector.encoder;
+  KINGLET_ASSIGN(config.n_layers, keys.size("block_count", kMaxVisionLayers));
+  KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
+  KINGLET_ASSIGN(config.norm_epsilon, keys.number("attention.layer_norm_epsilon"));
+  KINGLET_ASSIGN(config.activation, read_activation(header));
+  KINGLET_ASSIGN(const LayerConfig layer, read_heads(keys, projector, config.hidden_dim));
+  if (projector.rotates()) {
+    config.rope_kind = RopeKind::halves;
+    config.rope = rope_of(layer.head_dim);
+  }
+  const auto shape_of = [&](uint32_t index, std::string_view part) {
+    const TensorInfo* info = header.find_tensor(cat(kLayerPrefix, index, ".", part, ".weight"));
+    return info == nullptr ? Shape{} : info->shape;
+  };
+  const bool is_swapped = projector.may_swap_ffn && shape_of(0, "ffn_down")[0] == config.hidden_dim;
+  const std::span names(kNames);
+  config.names = {kLayerPrefix, is_swapped ? names : names.first(kUsualNames)};
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    const uint64_t width = shape_of(i, is_swapped ? "ffn_down" : "ffn_up")[1];
+    config.layers.push_back(layer);
+    config.layers[i].ffn_dim = static_cast<uint32_t>(std::min<uint64_t>(width, kMaxDim));
+    config.layers[i].rows_layer = i;
+  }
   return config;
 }
 

@@ -5,29 +5,17 @@
 
 #include "base/result.h"
 #include "gguf/header.h"
+#include "model/config.h"
 #include "vision/pixels.h"
 #include "vision/projector.h"
 
 namespace kinglet {
-
-// The activation of the layers' feed-forward networks.
-enum class TowerActivation : uint8_t {
-  gelu,        // clip.use_gelu
-  silu,        // clip.use_silu
-  quick_gelu,  // x / (1 + e^(-1.702 x)), if the file sets neither
-};
 
 // The maximum number of patches of a picture, or of one of its tiles.
 constexpr uint32_t kMaxPatches = 1 << 16;
 
 struct VisionConfig {
   const Projector* projector = nullptr;
-  uint32_t n_layers = 0;
-  uint32_t hidden_dim = 0;
-  uint32_t n_heads = 0;
-  uint32_t head_dim = 0;
-  float norm_epsilon = 0;
-  TowerActivation activation = TowerActivation::gelu;
   uint32_t patch_size = 0;    // pixels per side
   uint32_t merge = 0;         // patches per side that make one row
   uint32_t image_size = 0;    // pixels per side of a square picture or tile
@@ -37,21 +25,19 @@ struct VisionConfig {
   float mean[kChannels] = {};
   float deviation[kChannels] = {};
 
-  // Whether heads are rotated by the line and column of their patch.
-  bool rotates() const {
-    return projector->positions == Positions::corners || projector->positions == Positions::rotated;
-  }
   bool has_window(size_t layer) const { return window > 0 && (layer + 1) % whole_period != 0; }
 
   // Pixels per side of the square that makes one row; sizes are multiples of it.
   uint32_t row_size() const { return patch_size * merge; }
-  // The total width of the patches that make one row.
-  uint64_t merged_dim() const { return uint64_t{hidden_dim} * merge * merge; }
 };
 
 // Reads the metadata. ErrorCode::unsupported_architecture (a text model), unsupported_feature (an
 // unknown projector, or a file that reads only sounds), missing_metadata, wrong_type, corrupt,
 // not_finite.
 Result<VisionConfig> read_vision_config(const GgufHeader& header);
+
+// Reads what describes the layers, and finds the widths and names that no key has in the list of
+// tensors. Errors: missing_metadata, wrong_type, corrupt, unsupported_feature.
+Result<ModelConfig> read_encoder_config(const GgufHeader& header, const Projector& projector);
 
 }  // namespace kinglet

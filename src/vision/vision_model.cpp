@@ -1,24 +1,56 @@
 #include "vision/vision_model.h"
 
 #include <span>
+#include <string>
 
 #include "base/format.h"
 #include "base/hash.h"
+#include "model/tensor_taker.h"
+#include "model/weights.h"
 
 namespace kinglet {
 
+namespace {
+
+Result<Norm> take_norm_if_there(TensorTaker& tensors, const char* name, const ModelConfig& config) {
+  if (!tensors.has(cat(name, ".weight"))) return Norm{};
+  return take_norm(tensors, name, config);
+}
+
+}  // namespace
+
 Result<VisionModel> VisionModel::load(GgufFile file, const KernelSet& kernels) {
-  VisionModel model;
-  model.file_ = std::move(file);
-  model.kernels_ = &kernels;
-  KINGLET_ASSIGN(model.config_, read_vision_config(model.header()));
-  KINGLET_ASSIGN(model.weights_, take_vision_weights(model.file_, kernels, model.config_));
-  return model;
+  KINGLET_ASSIGN(const VisionConfig config, read_vision_config(file.header()));
+  BoundWeights bound;
+  KINGLET_ASSIGN(bound.config, read_encoder_config(file.header(), *config.projector));
+  const ModelConfig& encoder = bound.config;
+  TensorTaker tensors(file, kernels);
+  KINGLET_ASSIGN(const PatchEmbedding patches,
+                 PatchEmbedding::take(tensors, config, encoder.hidden_dim));
+  KINGLET_ASSIGN(bound.weights.embedding_norm, take_norm_if_there(tensors, "v.pre_ln", encoder));
+  KINGLET_TRY(take_layers(tensors, encoder, bound.weights));
+  KINGLET_ASSIGN(bound.weights.output_norm, take_norm_if_there(tensors, "v.post_ln", encoder));
+  KINGLET_ASSIGN(PatchMerger output, PatchMerger::take(tensors, config, encoder));
+  std::vector<Deepstack> deepstack;
+  for (uint32_t i = 0; config.projector->has_deepstack && i < encoder.n_layers; ++i) {
+    const std::string stem = cat("v.deepstack.", i);
+    if (!tensors.has(stem + ".fc1.weight")) continue;
+    KINGLET_ASSIGN(PatchMerger merger,
+                   PatchMerger::take_deepstack(tensors, stem, config, encoder, output.width()));
+    deepstack.push_back({i, std::move(merger)});
+  }
+  // The tensors of an audio reader in the same file.
+  tensors.skip("a.");
+  tensors.skip("mm.a.");
+  KINGLET_ASSIGN(bound.fill, tensors.finish());
+  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, std::move(bound)));
+  return VisionModel(config, patches, std::move(output), std::move(deepstack), std::move(model));
 }
 
 uint64_t VisionModel::identity() const {
-  const std::span norm(weights_.layers.front().attention_norm.weight, config_.hidden_dim);
-  return hash_bytes(std::as_bytes(norm), file_.header_hash());
+  const std::span norm(encoder_.weights().layers.front().mixer_norm.weight,
+                       encoder_.config().hidden_dim);
+  return hash_bytes(std::as_bytes(norm), encoder_.header_hash());
 }
 
 Status check_fits(const VisionModel& vision, uint32_t hidden_dim) {

@@ -2,39 +2,67 @@
 // several ImageReaders.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "gguf/file.h"
 #include "kernels/kernels.h"
+#include "model/model.h"
+#include "vision/patch_embedding.h"
+#include "vision/patch_merger.h"
 #include "vision/vision_config.h"
-#include "vision/vision_weights.h"
 
 namespace kinglet {
+
+// Columns that a layer adds to the rows.
+struct Deepstack {
+  uint32_t layer;
+  PatchMerger merger;
+};
 
 class VisionModel {
  public:
   // Packs the file's weights in place for `kernels`. Errors: those of read_vision_config and
-  // take_vision_weights.
+  // read_encoder_config; ErrorCode::missing_tensor, wrong_shape, wrong_type, unsupported_feature (a
+  // tensor that is not used), not_finite, out_of_memory.
   static Result<VisionModel> load(GgufFile file, const KernelSet& kernels);
 
-  const GgufHeader& header() const { return file_.header(); }
+  const GgufHeader& header() const { return encoder_.header(); }
   const VisionConfig& config() const { return config_; }
-  const VisionWeights& weights() const { return weights_; }
-  const KernelSet& kernels() const { return *kernels_; }
-  uint64_t weight_bytes() const { return file_.bytes_in_memory(); }
+  const KernelSet& kernels() const { return encoder_.kernels(); }
+  uint64_t weight_bytes() const { return encoder_.weight_bytes(); }
+
+  // What works before the layers, the layers, and what works after them.
+  const PatchEmbedding& patches() const { return patches_; }
+  const Model& encoder() const { return encoder_; }
+  const PatchMerger& output() const { return output_; }
+  const std::vector<Deepstack>& deepstack() const { return deepstack_; }  // in the layers' order
 
   // The width of the rows that it makes, including the columns that layers add.
-  uint32_t width() const { return weights_.row_width * (1 + weights_.n_deepstack); }
+  uint32_t width() const {
+    return output_.width() * (1 + static_cast<uint32_t>(deepstack_.size()));
+  }
 
   // A hash of the header and of a layer's norm, to distinguish fine-tuned versions of one reader.
   uint64_t identity() const;
 
  private:
-  GgufFile file_;
+  VisionModel(const VisionConfig& config, const PatchEmbedding& patches, PatchMerger output,
+              std::vector<Deepstack> deepstack, Model encoder)
+      : config_(config),
+        patches_(patches),
+        output_(std::move(output)),
+        deepstack_(std::move(deepstack)),
+        encoder_(std::move(encoder)) {}
+
   VisionConfig config_;
-  VisionWeights weights_;
-  const KernelSet* kernels_ = nullptr;
+  PatchEmbedding patches_;
+  PatchMerger output_;
+  std::vector<Deepstack> deepstack_;
+  Model encoder_;
 };
 
 // Checks that the reader's rows are as wide as the text model's. ErrorCode::wrong_shape.

@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-// The rows of a text are contiguous: one page.
+// The rows of a span are contiguous: one page.
 constexpr uint32_t kOnlyPage[] = {0};
 
 // Returns the slopes of ALiBi: 2^(-8 i / n) for i = 1 … n, if n is a power of two. For another
@@ -29,8 +29,8 @@ std::vector<float> alibi_slopes(uint32_t n_heads) {
 }
 
 // Returns the rows of one head, which are kv_dim floats apart among the rows of all heads.
-KvHead head_of(const float* rows, uint32_t head_dim, uint32_t kv_dim, uint32_t head) {
-  const auto* codes = reinterpret_cast<const std::byte*>(rows + size_t{head} * head_dim);
+KvHead head_of(const float* rows, uint32_t head_dim, uint32_t kv_dim, size_t head) {
+  const auto* codes = reinterpret_cast<const std::byte*>(rows + head * head_dim);
   return {KvKind::f32, {codes, kv_dim * sizeof(float), nullptr, 0}};
 }
 
@@ -49,6 +49,7 @@ BidirectionalAttention::Buffers BidirectionalAttention::lay_out(Arena& arena,
                                                                 const BatchShape& batch) const {
   return {.query = arena.take<float>(batch.n_tokens * inputs_.q_dim()),
           .output = arena.take<float>(batch.n_tokens * inputs_.q_dim()),
+          .pieces = arena.take<RowSpan>(batch.n_tokens),
           .per_thread = arena.take<std::byte>(batch.n_threads *
                                               attention_scratch_bytes(inputs_.layer.head_dim))};
 }
@@ -61,9 +62,9 @@ ScratchNeeds BidirectionalAttention::scratch_needs(const BatchShape& batch) cons
 
 void BidirectionalAttention::prepare(Step& step, Arena /*arena*/, const float* x) const {
   const size_t offset = step.first_row() * inputs_.kv_dim();
-  float* const keys = step.texts().keys + offset;
+  float* const keys = step.rows().keys + offset;
   step.project(x, step.n_tokens(),
-               {{&inputs_.key, keys}, {&inputs_.value, step.texts().values + offset}});
+               {{&inputs_.key, keys}, {&inputs_.value, step.rows().values + offset}});
   inputs_.finish_keys(step, keys);
 }
 
@@ -76,57 +77,53 @@ Status BidirectionalAttention::run(Step& step, Arena arena, const float* x, floa
   return {};
 }
 
-// One work item is the heads that share keys, times a few tokens, which may be of several texts.
+// One work item is the heads that share keys, times a piece: a few rows of one span.
 void BidirectionalAttention::attend(Step& step, const Buffers& buffers) const {
   const LayerConfig& layer = inputs_.layer;
-  const size_t n_tokens = tile_tokens(layer.n_heads / layer.n_kv_heads);
-  const size_t n_tiles = (step.n_tokens() + n_tokens - 1) / n_tokens;
+  const size_t most = tile_tokens(layer.n_heads / layer.n_kv_heads);
+  const size_t end = step.first_row() + step.n_tokens();
+  size_t n_pieces = 0;
+  for (size_t row = step.first_row(); row < end;) {
+    const size_t n = std::min({most, step.rows().span_of(row).end() - row, end - row});
+    buffers.pieces[n_pieces++] = {row, n};
+    row += n;
+  }
   const size_t scratch_bytes = attention_scratch_bytes(layer.head_dim);
-  step.pool().for_range(layer.n_kv_heads * n_tiles, 1,
-                        [&](size_t begin, size_t end, size_t thread) {
-                          for (size_t item = begin; item < end; ++item) {
-                            const auto kv_head = static_cast<uint32_t>(item / n_tiles);
-                            const size_t from = item % n_tiles * n_tokens;
-                            const size_t to = std::min(from + n_tokens, step.n_tokens());
-                            for (size_t first = from; first < to;) {
-                              const TextSpan& text = step.texts().span_of(step.first_row() + first);
-                              const size_t after = text.first + text.n_tokens - step.first_row();
-                              const size_t n = std::min(after, to) - first;
-                              attend_rows(step, buffers, kv_head, first, n,
-                                          buffers.per_thread + thread * scratch_bytes);
-                              first += n;
-                            }
-                          }
-                        });
+  step.pool().for_range(
+      layer.n_kv_heads * n_pieces, 1, [&](size_t begin, size_t after, size_t thread) {
+        for (size_t item = begin; item < after; ++item) {
+          attend_rows(step, buffers, item / n_pieces, buffers.pieces[item % n_pieces],
+                      buffers.per_thread + thread * scratch_bytes);
+        }
+      });
 }
 
-// Computes n tokens of one text, from the step's token `first` on.
-void BidirectionalAttention::attend_rows(Step& step, const Buffers& buffers, uint32_t kv_head,
-                                         size_t first, size_t n, std::byte* scratch) const {
+void BidirectionalAttention::attend_rows(Step& step, const Buffers& buffers, size_t kv_head,
+                                         const RowSpan& piece, std::byte* scratch) const {
   const LayerConfig& layer = inputs_.layer;
   const size_t n_heads = layer.n_heads / layer.n_kv_heads;
-  const Texts& texts = step.texts();
-  const size_t row = step.first_row() + first;
-  const TextSpan& text = texts.span_of(row);
+  const EncoderRows& rows = step.rows();
+  const RowSpan& span = rows.span_of(piece.first);
   const uint32_t kv_dim = inputs_.kv_dim();
-  const size_t begin = text.first * kv_dim;
-  const size_t offset = first * inputs_.q_dim() + kv_head * n_heads * layer.head_dim;
+  const size_t begin = span.first * kv_dim;
+  const size_t offset =
+      (piece.first - step.first_row()) * inputs_.q_dim() + kv_head * n_heads * layer.head_dim;
   kinglet::attend(
       step.kernels(),
       {.queries = buffers.query + offset,
        .output = buffers.output + offset,
        .token_stride = inputs_.q_dim(),
-       .n_tokens = n,
+       .n_tokens = piece.n_rows,
        .n_heads = n_heads,
        .head_dim = layer.head_dim,
-       .position = row - text.first,
+       .position = piece.first - span.first,
        .window = layer.window,
        .scale = layer.attention_scale,
        .softcap = 0,
-       .n_positions = text.n_tokens,
+       .n_positions = span.n_rows,
        .slopes = slopes_.empty() ? nullptr : slopes_.data() + kv_head * n_heads},
-      {head_of(texts.keys + begin, layer.head_dim, kv_dim, kv_head),
-       head_of(texts.values + begin, layer.head_dim, kv_dim, kv_head), kOnlyPage, text.n_tokens, 0},
+      {head_of(rows.keys + begin, layer.head_dim, kv_dim, kv_head),
+       head_of(rows.values + begin, layer.head_dim, kv_dim, kv_head), kOnlyPage, span.n_rows, 0},
       scratch);
 }
 

@@ -54,7 +54,7 @@ Result<std::unique_ptr<Block>> FeedForward::load(LayerLoader& loader) {
     KINGLET_ASSIGN(up, loader.linear("ffn_up", width, hidden_dim));
   }
   KINGLET_ASSIGN(const Linear down, loader.linear("ffn_down", hidden_dim, width));
-  auto block = std::make_unique<FeedForward>(gate, up, down);
+  auto block = std::make_unique<FeedForward>(gate, up, down, loader.config().activation);
   if (loader.config().activation == Activation::xielu) {
     KINGLET_ASSIGN(block->xielu_, read_xielu(loader));
   }
@@ -67,7 +67,7 @@ Result<FeedForward> FeedForward::load_shared_expert(LayerLoader& loader) {
   KINGLET_ASSIGN(const Linear gate, loader.linear("ffn_gate_shexp", width, hidden_dim));
   KINGLET_ASSIGN(const Linear up, loader.linear("ffn_up_shexp", width, hidden_dim));
   KINGLET_ASSIGN(const Linear down, loader.linear("ffn_down_shexp", hidden_dim, width));
-  return FeedForward(gate, up, down);
+  return FeedForward(gate, up, down, loader.config().activation);
 }
 
 namespace {
@@ -104,24 +104,32 @@ void FeedForward::run_rows(Step& step, Arena arena, const float* x, size_t n_row
     step.project(x, n_rows, {{&up_, buffers.gate}});
   }
   step.for_each_part(n_rows * width(), [&](size_t begin, size_t end) {
-    activate(step, buffers.gate + begin, buffers.up + begin, end - begin);
+    activate(step.kernels(), buffers.gate + begin, buffers.up + begin, end - begin);
   });
   step.project(buffers.gate, n_rows, {{&down_, out}});
 }
 
-// Computes x [n] = activation(x), times `up` if there is a gate. Gates have SiLU or GELU.
-void FeedForward::activate(const Step& step, float* x, const float* up, size_t n) const {
-  const KernelSet& kernels = step.kernels();
-  switch (step.config().activation) {
+// Computes x [n] = activation(x), times `up` if there is a gate.
+void FeedForward::activate(const KernelSet& kernels, float* x, const float* up, size_t n) const {
+  constexpr float kQuickGelu = 1.702f;
+  switch (activation_) {
     case Activation::silu:
       return is_gated() ? kernels.silu_multiply(x, up, n) : kernels.silu(x, n);
     case Activation::gelu:
       return is_gated() ? kernels.gelu_multiply(x, up, n) : kernels.gelu(x, n);
     case Activation::relu_squared:
-      return kernels.relu_squared(x, n);
+      kernels.relu_squared(x, n);
+      break;
     case Activation::xielu:
-      return kernels.xielu(x, xielu_, n);
+      kernels.xielu(x, xielu_, n);
+      break;
+    case Activation::quick_gelu:
+      for (size_t i = 0; i < n; ++i) x[i] *= kQuickGelu;
+      kernels.silu(x, n);
+      for (size_t i = 0; i < n; ++i) x[i] *= 1 / kQuickGelu;
+      break;
   }
+  if (is_gated()) kernels.multiply(x, up, n);
 }
 
 }  // namespace kinglet

@@ -20,8 +20,8 @@ class FeedForward : public Block {
   static Result<FeedForward> load_shared_expert(LayerLoader& loader);
 
   // If `gate` has no rows, the network has no gate.
-  FeedForward(const Linear& gate, const Linear& up, const Linear& down)
-      : gate_(gate), up_(up), down_(down) {}
+  FeedForward(const Linear& gate, const Linear& up, const Linear& down, Activation activation)
+      : gate_(gate), up_(up), down_(down), activation_(activation) {}
 
   ScratchNeeds scratch_needs(const BatchShape& batch) const override;
   Status run(Step& step, Arena arena, const float* x, float* out) const override;
@@ -30,13 +30,14 @@ class FeedForward : public Block {
   void run_rows(Step& step, Arena arena, const float* x, size_t n_rows, float* out) const;
 
  private:
-  void activate(const Step& step, float* x, const float* up, size_t n) const;
+  void activate(const KernelSet& kernels, float* x, const float* up, size_t n) const;
   bool is_gated() const { return gate_.matrix.n_rows > 0; }
   size_t width() const { return down_.matrix.n_columns; }
 
   Linear gate_;  // [width][hidden_dim]
   Linear up_;    // [width][hidden_dim]
   Linear down_;  // [hidden_dim][width]
+  Activation activation_;
   Xielu xielu_;  // if that is the activation
 };
 
