@@ -162,14 +162,17 @@ Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64
   return linear;
 }
 
-Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config) {
-  const uint32_t n = config.hidden_dim;
-  Norm norm{.width = n, .n_weights = n};
+Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, uint64_t n, Presence bias) {
+  Norm norm{.width = static_cast<size_t>(n), .n_weights = static_cast<size_t>(n)};
   KINGLET_ASSIGN(norm.weight, tensors.vector(name + ".weight", n));
-  if (config.architecture->norms.kind == NormKind::layer) {
-    KINGLET_ASSIGN(norm.bias, take_bias(tensors, name, n, config.architecture->norms.biases));
-  }
+  KINGLET_ASSIGN(norm.bias, take_bias(tensors, name, n, bias));
   return norm;
+}
+
+Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config) {
+  const NormTraits& norms = config.architecture->norms;
+  const Presence bias = norms.kind == NormKind::layer ? norms.biases : Presence::no;
+  return take_norm(tensors, name, config.hidden_dim, bias);
 }
 
 }  // namespace kinglet

@@ -89,6 +89,9 @@ Result<const float*> take_bias(TensorTaker& tensors, const std::string& stem, ui
 Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64_t n_rows,
                            uint64_t n_columns, Presence bias);
 
+// Takes a norm of n numbers: "NAME.weight" and its bias.
+Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, uint64_t n, Presence bias);
+
 // Takes a norm of the stream: "NAME.weight", and "NAME.bias" if the architecture's norms have one.
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config);
 

@@ -1,10 +1,13 @@
 #include "vision/image_reader.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/aligned_buffer.h"
 #include "base/format.h"
 #include "base/hash.h"
+#include "model/forward.h"
 
 namespace kinglet {
 namespace {
@@ -104,15 +107,87 @@ Status ImageReader::run(const PictureView& picture, const Cancellation& cancella
 }
 
 Status ImageReader::run_step(size_t index, size_t step) {
-  const Tile& tile = layout_.tiles[index];
   ImageRows& image = parts_[part_of_[index]].image;
-  if (step == 0) {
-    return tower_.embed(layout_.pictures[tile.picture], tile, cancellation_);
+  if (step == 0) return embed(layout_.tiles[index]);
+  return step <= n_layers() ? run_layer(step - 1, image) : finish(image);
+}
+
+// Puts the patches of a tile into the encoder's stream.
+Status ImageReader::embed(const Tile& tile) {
+  const VisionConfig& config = model_->config();
+  grid_ = PatchGrid(tile.size.width / config.patch_size, tile.size.height / config.patch_size,
+                    config.window);
+  const size_t n = grid_.n_patches();
+  if (!encoder_ || encoder_->capacity() < n) {
+    encoder_.reset();  // frees the old memory first
+    KINGLET_ASSIGN(encoder_, RowEncoder::create(model_->encoder(), *pool_, static_cast<uint32_t>(n),
+                                                n_batch_, needs_besides_layers(n)));
   }
-  if (step <= model_->encoder().config().n_layers) {
-    return tower_.run_layer(step - 1, cancellation_, image);
+  encoder_->divide({&n, 1});
+  for (size_t row = 0; config.projector->rotates() && row < n; ++row) {
+    const PatchGrid::Place place = grid_.place_of(row);
+    encoder_->rows().positions[row] = {{0, place.line, place.column}};
   }
-  return tower_.finish(cancellation_, image);
+  return encoder_->for_each_batch([&](Step& step) -> Status {
+    KINGLET_TRY(check_cancelled(cancellation_, 0, n_layers()));
+    model_->patches().embed(step, config, grid_, layout_.pictures[tile.picture], tile);
+    step.replace_stream(model_->encoder().weights().embedding_norm);
+    step.compute_angles();
+    return {};
+  });
+}
+
+// Columns that the layer adds to rows are written into `image`.
+Status ImageReader::run_layer(size_t index, ImageRows& image) {
+  const size_t n = grid_.n_patches();
+  const std::vector<size_t> windows = grid_.windows();
+  encoder_->divide(model_->config().has_window(index) ? std::span(windows) : std::span(&n, 1));
+  KINGLET_TRY(encoder_->run_layer(index, cancellation_));
+  uint32_t column = 0;
+  for (const Deepstack& added : model_->deepstack()) {
+    column += added.merger.width();
+    if (added.layer == index) return add_columns(added.merger, column, image);
+  }
+  return {};
+}
+
+Status ImageReader::finish(ImageRows& image) {
+  encoder_->finish();
+  KINGLET_TRY(add_columns(model_->output(), 0, image));
+  const auto is_bad = [](float number) { return !std::isfinite(number); };
+  if (std::none_of(image.rows.begin(), image.rows.end(), is_bad)) return {};
+  return Error{
+      ErrorCode::not_finite,
+      "the rows of a picture hold NaN or infinity: the picture reader's weights are damaged"};
+}
+
+// Computes columns [column, column + merger.width()) of all rows.
+Status ImageReader::add_columns(const PatchMerger& merger, uint32_t column, ImageRows& image) {
+  const size_t n_batch = merger.batch_of(encoder_->scratch().n_batch);
+  for (size_t first = 0; first < image.n_rows; first += n_batch) {
+    KINGLET_TRY(check_cancelled(cancellation_, n_layers(), n_layers()));
+    const size_t n = std::min<size_t>(n_batch, image.n_rows - first);
+    Step step = encoder_->step(0, n);
+    merger.run(step, grid_, first, n, image.rows.data() + first * image.width + column,
+               image.width);
+  }
+  return {};
+}
+
+ScratchNeeds ImageReader::needs_besides_layers(size_t n_patches) const {
+  const BatchShape batch{std::min<uint64_t>(n_batch_, n_patches), pool_->n_threads()};
+  ScratchNeeds needs = model_->patches().scratch_needs(batch);
+  needs.include(model_->output().scratch_needs(batch));
+  for (const Deepstack& added : model_->deepstack()) {
+    needs.include(added.merger.scratch_needs(batch));
+  }
+  return needs;
+}
+
+uint64_t ImageReader::bytes_for(size_t n_patches) const {
+  return RowEncoder::bytes_of(model_->encoder(), pool_->n_threads(),
+                              static_cast<uint32_t>(n_patches), n_batch_,
+                              needs_besides_layers(n_patches));
 }
 
 std::vector<ImagePart> ImageReader::take_parts() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,9 +11,10 @@
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "model/row_encoder.h"
 #include "vision/image_part.h"
 #include "vision/layout.h"
-#include "vision/tower.h"
+#include "vision/patch_grid.h"
 #include "vision/vision_model.h"
 
 namespace kinglet {
@@ -20,8 +22,9 @@ namespace kinglet {
 // The default number of patches that are computed together.
 constexpr uint32_t kImageBatch = 256;
 
-// Reads one picture at a time, in steps, so that the caller can do other work between them.
-// The model and the pool must outlive the reader.
+// Reads one picture at a time, in steps, so that the caller can do other work between them. The
+// rows do not depend, bit for bit, on batches or threads. The model and the pool must outlive the
+// reader.
 class ImageReader {
  public:
   // ErrorCode::invalid_argument for a batch of 0.
@@ -34,7 +37,8 @@ class ImageReader {
   Status begin(const PictureView& picture, const Cancellation& cancellation = {});
 
   // Computes the next step: a tile's patches, one of its layers, or its rows. After an error the
-  // picture is dropped and there are no parts. Errors: those of Tower.
+  // picture is dropped and there are no parts. ErrorCode::cancelled, checked before each batch;
+  // out_of_memory, not_finite.
   Status advance();
 
   // The number of steps of the picture, and of those that are left.
@@ -52,23 +56,32 @@ class ImageReader {
 
   // Bytes of memory without parts and pictures: what is allocated now, and what a tile of n_patches
   // needs.
-  uint64_t bytes() const { return tower_.bytes(); }
-  uint64_t bytes_for(size_t n_patches) const { return tower_.bytes_for(n_patches); }
+  uint64_t bytes() const { return encoder_ ? encoder_->bytes() : 0; }
+  uint64_t bytes_for(size_t n_patches) const;
 
  private:
   ImageReader(const VisionModel& model, ThreadPool& pool, uint32_t n_batch)
-      : model_(&model), tower_(model, pool, n_batch) {}
+      : model_(&model), pool_(&pool), n_batch_(n_batch) {}
 
   void list_parts(uint64_t checksum);
   ImageRows describe(const Tile& tile) const;
   Status make_room();
   Status run_step(size_t tile, size_t step);
+  ScratchNeeds needs_besides_layers(size_t n_patches) const;
+  Status embed(const Tile& tile);
+  Status run_layer(size_t index, ImageRows& image);
+  Status finish(ImageRows& image);
+  Status add_columns(const PatchMerger& merger, uint32_t column, ImageRows& image);
   void give_up();
+  size_t n_layers() const { return model_->encoder().config().n_layers; }
   // One step for the patches, one for each layer, one for the rows.
-  size_t steps_of_tile() const { return model_->encoder().config().n_layers + 2; }
+  size_t steps_of_tile() const { return n_layers() + 2; }
 
   const VisionModel* model_;
-  Tower tower_;
+  ThreadPool* pool_;
+  uint32_t n_batch_;
+  PatchGrid grid_;  // of the tile
+  std::optional<RowEncoder> encoder_;
   Cancellation cancellation_;
   PictureLayout layout_;
   std::vector<ImagePart> parts_;

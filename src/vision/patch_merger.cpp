@@ -10,14 +10,6 @@ namespace {
 
 constexpr float kInputEpsilon = 1e-5f;  // of the norm before the projector's MLP
 
-Result<Norm> take_full_norm(TensorTaker& tensors, const std::string& name, size_t n, bool is_rms) {
-  Norm norm{.width = n, .n_weights = n};
-  KINGLET_ASSIGN(norm.weight, tensors.vector(name + ".weight", n));
-  KINGLET_ASSIGN(norm.bias,
-                 take_bias(tensors, name, n, is_rms ? Presence::no : Presence::optional));
-  return norm;
-}
-
 // Two matrices [.][n_columns] and [width][.] with GELU between them.
 Result<FeedForward> take_mlp(TensorTaker& tensors, const std::string& first,
                              const std::string& second, size_t n_columns, uint64_t width) {
@@ -39,7 +31,8 @@ Result<PatchMerger> PatchMerger::take(TensorTaker& tensors, const VisionConfig& 
   PatchMerger merger(config, encoder);
   const size_t n = merger.n_columns();
   if (merger.is_pooled_ || tensors.has(norm + ".weight")) {
-    KINGLET_ASSIGN(merger.norm_, take_full_norm(tensors, norm, n, merger.is_pooled_));
+    KINGLET_ASSIGN(merger.norm_, take_norm(tensors, norm, n,
+                                           merger.is_pooled_ ? Presence::no : Presence::optional));
   }
   const bool is_mlp = projector.kind == ProjectorKind::mlp;
   merger.width_ = static_cast<uint32_t>(
@@ -61,7 +54,8 @@ Result<PatchMerger> PatchMerger::take_deepstack(TensorTaker& tensors, const std:
                                                 const ModelConfig& encoder, uint32_t width) {
   PatchMerger merger(config, encoder);
   merger.width_ = width;
-  KINGLET_ASSIGN(merger.norm_, take_full_norm(tensors, stem + ".norm", merger.n_columns(), false));
+  KINGLET_ASSIGN(merger.norm_,
+                 take_norm(tensors, stem + ".norm", merger.n_columns(), Presence::optional));
   KINGLET_ASSIGN(merger.mlp_,
                  take_mlp(tensors, stem + ".fc1", stem + ".fc2", merger.n_columns(), width));
   return merger;

@@ -9,20 +9,23 @@
 namespace kinglet {
 namespace {
 
-// The layers of all readers. Files name these parts of theirs otherwise: see LayerNames.
-constexpr Architecture kLayerNormed = {
-    .name = "clip",
-    .mixers = {.main = MixerKind::bidirectional_attention},
-    .norms = {.kind = NormKind::layer, .biases = Presence::optional},
-    .ffn = {.gate = Gate::as_given}};
-constexpr Architecture kRmsNormed = {.name = "clip",
-                                     .mixers = {.main = MixerKind::bidirectional_attention},
-                                     .ffn = {.gate = Gate::as_given}};
+// The layers of readers. Files name some of their parts otherwise: see LayerNames.
+constexpr MixerTraits kMixers = {.main = MixerKind::bidirectional_attention};
+constexpr NormTraits kLayerNorms = {.kind = NormKind::layer, .biases = Presence::optional};
+constexpr FeedForwardTraits kMaybeGated = {.gate = Gate::as_given};
+constexpr Architecture kLearned = {.name = "clip",
+                                   .mixers = kMixers,
+                                   .norms = kLayerNorms,
+                                   .rope = {.kind = RopeKind::none},
+                                   .ffn = kMaybeGated};
+constexpr Architecture kRotated = {
+    .name = "clip", .mixers = kMixers, .norms = kLayerNorms, .ffn = kMaybeGated};
+constexpr Architecture kRmsRotated = {.name = "clip", .mixers = kMixers, .ffn = kMaybeGated};
 
 constexpr Projector kProjectors[] = {
     // SmolVLM.
     {.name = "idefics3",
-     .encoder = &kLayerNormed,
+     .encoder = &kLearned,
      .sizing = Sizing::tiles,
      .filter = Filter::lanczos,
      .may_swap_ffn = true,
@@ -33,7 +36,7 @@ constexpr Projector kProjectors[] = {
      .whole = "\n\n<fake_token_around_image><global-img>",
      .whole_end = "<fake_token_around_image>"},
     {.name = "lfm2",
-     .encoder = &kLayerNormed,
+     .encoder = &kLearned,
      .sizing = Sizing::tiles_or_free,
      .min_rows = 64,
      .max_rows = 256,
@@ -48,7 +51,7 @@ constexpr Projector kProjectors[] = {
      .tile_end = "|>",
      .whole = "<|img_thumbnail|>"},
     {.name = "gemma3",
-     .encoder = &kLayerNormed,
+     .encoder = &kLearned,
      .may_swap_ffn = true,
      .merge = 4,
      .kind = ProjectorKind::pooled,
@@ -58,7 +61,7 @@ constexpr Projector kProjectors[] = {
      .begin = "<start_of_image>",
      .end = "<end_of_image>"},
     {.name = "qwen2vl_merger",
-     .encoder = &kLayerNormed,
+     .encoder = &kRotated,
      .sizing = Sizing::free,
      .filter = Filter::bicubic,
      .min_rows = 8,
@@ -75,7 +78,7 @@ constexpr Projector kProjectors[] = {
      .begin = "<|vision_start|>",
      .end = "<|vision_end|>"},
     {.name = "qwen2.5vl_merger",
-     .encoder = &kRmsNormed,
+     .encoder = &kRmsRotated,
      .sizing = Sizing::free,
      .filter = Filter::bicubic,
      .min_rows = 8,
@@ -94,7 +97,7 @@ constexpr Projector kProjectors[] = {
      .end = "<|vision_end|>"},
     // Also Qwen 3.5.
     {.name = "qwen3vl_merger",
-     .encoder = &kLayerNormed,
+     .encoder = &kRotated,
      .sizing = Sizing::free,
      .filter = Filter::bicubic,
      .min_rows = 8,

@@ -71,9 +71,7 @@ struct Projector {
   std::string_view whole_end = {};
 
   // Whether heads are rotated by the line and the column of their patch.
-  bool rotates() const {
-    return positions == Positions::corners || positions == Positions::rotated;
-  }
+  bool rotates() const { return encoder->rope.kind != RopeKind::none; }
 };
 
 // Returns the projector of that name. ErrorCode::unsupported_feature lists the supported names.

@@ -7,12 +7,11 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
-#include "model/keys.h"
+#include "model/config_readers.h"
 
 namespace kinglet {
 namespace {
 
-constexpr uint32_t kMaxVisionLayers = 1024;
 constexpr uint32_t kMaxPatchSize = 256;
 constexpr uint32_t kMaxMerge = 16;
 constexpr uint32_t kMaxImageSize = 1 << 12;
@@ -20,8 +19,6 @@ constexpr uint32_t kMaxLongestEdge = 1 << 14;
 
 // The size of LFM2-VL's tiles; the file's image size is ignored.
 constexpr uint32_t kFreeTileSize = 512;
-
-constexpr float kTheta = 10000;  // base of the frequencies by which heads are rotated
 
 // The names of layers' parts, and those of old files, in which two matrices are swapped.
 constexpr LayerNames::Other kNames[] = {{"attn_norm", "ln1"},
@@ -94,37 +91,16 @@ Status read_normalization(const GgufHeader& header, VisionConfig& config) {
   return {};
 }
 
-// Reads the heads, which are the same in all layers.
-Result<LayerConfig> read_heads(const Keys& keys, const Projector& projector, uint32_t hidden_dim) {
-  constexpr std::string_view kHeads = "attention.head_count";
-  LayerConfig layer{.mixer = MixerKind::bidirectional_attention};
-  KINGLET_ASSIGN(layer.n_heads, keys.size(kHeads, kMaxHeads));
-  if (hidden_dim % layer.n_heads != 0) {
-    return keys.error(ErrorCode::corrupt, kHeads,
-                      cat("is ", layer.n_heads, ", which does not divide ", hidden_dim));
-  }
-  layer.head_dim = hidden_dim / layer.n_heads;
-  KINGLET_ASSIGN(layer.n_kv_heads, keys.number("attention.head_count_kv", layer.n_heads));
-  KINGLET_ASSIGN(const uint32_t head_dim, keys.number("attention.head_dim", layer.head_dim));
-  if (layer.n_kv_heads != layer.n_heads || head_dim != layer.head_dim) {
-    return keys.error(ErrorCode::unsupported_feature, kHeads,
-                      cat("is ", layer.n_heads, " beside ", layer.n_kv_heads, " KV heads of ",
-                          head_dim, ", which is not supported"));
-  }
-  layer.attention_scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
-  if (!projector.rotates()) return layer;
-  layer.rotation = Rotation::scaled;
-  if (head_dim % 4 == 0) return layer;
-  return keys.error(ErrorCode::corrupt, kHeads,
-                    cat("makes heads of ", head_dim, ", expected a multiple of 4"));
-}
-
 // The first half of a head's pairs is rotated by the line, the second half by the column.
-RopeConfig rope_of(uint32_t head_dim) {
-  return {.dim = head_dim,
-          .theta = kTheta,
-          .sections = {0, head_dim / 4, head_dim / 4},
-          .restarts_in_sections = true};
+Status divide_rotation(const Keys& keys, RopeConfig& rope) {
+  if (rope.dim % 4 != 0) {
+    return keys.error(ErrorCode::corrupt, "attention.head_count",
+                      cat("makes heads of ", rope.dim, ", expected a multiple of 4"));
+  }
+  rope.sections[1] = rope.sections[2] = rope.dim / 4;
+  rope.restarts_in_sections = rope.dim > 0;
+  rope.local_dim = 0;  // windows are rotated like the rest
+  return {};
 }
 
 Status read_sizes(const Keys& keys, VisionConfig& config) {
@@ -188,15 +164,17 @@ Result<ModelConfig> read_encoder_config(const GgufHeader& header, const Projecto
   const Keys keys(header, "clip.vision");
   ModelConfig config;
   config.architecture = projector.encoder;
-  KINGLET_ASSIGN(config.n_layers, keys.size("block_count", kMaxVisionLayers));
+  KINGLET_ASSIGN(config.n_layers, keys.size("block_count", kMaxLayers));
   KINGLET_ASSIGN(config.hidden_dim, keys.size("embedding_length", kMaxDim));
   KINGLET_ASSIGN(config.norm_epsilon, keys.number("attention.layer_norm_epsilon"));
   KINGLET_ASSIGN(config.activation, read_activation(header));
-  KINGLET_ASSIGN(const LayerConfig layer, read_heads(keys, projector, config.hidden_dim));
-  if (projector.rotates()) {
-    config.rope_kind = RopeKind::halves;
-    config.rope = rope_of(layer.head_dim);
-  }
+  config.context_length = kMaxPatches;
+  config.layers.resize(config.n_layers);
+  KINGLET_TRY(read_heads(keys, config));
+  KINGLET_TRY(read_scores(keys, config));
+  KINGLET_TRY(read_rope(keys, config));
+  KINGLET_TRY(read_rotations(keys, false, config));
+  KINGLET_TRY(divide_rotation(keys, config.rope));
   const auto shape_of = [&](uint32_t index, std::string_view part) {
     const TensorInfo* info = header.find_tensor(cat(kLayerPrefix, index, ".", part, ".weight"));
     return info == nullptr ? Shape{} : info->shape;
@@ -206,9 +184,7 @@ Result<ModelConfig> read_encoder_config(const GgufHeader& header, const Projecto
   config.names = {kLayerPrefix, is_swapped ? names : names.first(kUsualNames)};
   for (uint32_t i = 0; i < config.n_layers; ++i) {
     const uint64_t width = shape_of(i, is_swapped ? "ffn_down" : "ffn_up")[1];
-    config.layers.push_back(layer);
     config.layers[i].ffn_dim = static_cast<uint32_t>(std::min<uint64_t>(width, kMaxDim));
-    config.layers[i].rows_layer = i;
   }
   return config;
 }
