@@ -76,8 +76,7 @@ TEST(VisionModel, RefusesSizesOutOfRange) {
   expect("vision.patch_size", 0, "clip.vision.patch_size is 0, expected 1 to 256");
   expect("vision.embedding_length", 0, "clip.vision.embedding_length is 0");
   expect("vision.block_count", 0, "clip.vision.block_count is 0");
-  expect("attention.head_count", 0, "clip.vision.attention.head_count is 0");
-  expect("attention.head_count", 3, "is 3, which does not divide 64");
+  expect("attention.head_count", 0, "clip.vision.attention.head_count_kv is 0 in layer 0");
   expect("projector.scale_factor", 0, "clip.vision.projector.scale_factor is 0, expected 1 to 16");
   expect("preproc_image_size", 99999, "clip.vision.preproc_image_size is 99999");
   expect_refused(with_number(kFixture, "projector.scale_factor", 3), ErrorCode::unsupported_feature,
@@ -104,6 +103,10 @@ TEST(VisionModel, RefusesWrongShapes) {
                  "tensor v.position_embd.weight has shape");
   expect_refused(with_number(kFixture, "vision.patch_size", 8), ErrorCode::wrong_shape,
                  "tensor v.patch_embd.weight has shape");
+  expect_refused(with_number(kFixture, "attention.head_count", 3), ErrorCode::wrong_shape,
+                 "tensor v.blk.0.attn_q.weight has shape");
+  expect_refused(with_number("vision/qwen3vl.gguf", "attention.head_count", 32), ErrorCode::corrupt,
+                 "makes heads of 2, expected a multiple of 4");
 }
 
 TEST(VisionModel, KnowsWhichModelItFits) {
