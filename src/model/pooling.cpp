@@ -17,16 +17,6 @@ namespace {
 // Indexed by Pooling.
 constexpr std::array<std::string_view, 5> kPoolingNames = {"none", "mean", "cls", "last", "rank"};
 
-Result<Linear> take_linear(TensorTaker& tensors, const std::string& name, uint64_t n_rows,
-                           uint64_t n_columns) {
-  Linear linear;
-  KINGLET_ASSIGN(linear.matrix, tensors.matrix(name + ".weight", n_rows, n_columns));
-  if (tensors.has(name + ".bias")) {
-    KINGLET_ASSIGN(linear.bias, tensors.vector(name + ".bias", n_rows));
-  }
-  return linear;
-}
-
 void softmax(const KernelSet& kernels, float* x, size_t n) {
   float largest = -std::numeric_limits<float>::infinity();
   float sum = 0;
@@ -120,8 +110,7 @@ Status Head::take_scores(TensorTaker& tensors, const ModelConfig& config) {
     const uint32_t n_rows = has_output ? hidden_dim : config.n_labels;
     KINGLET_ASSIGN(hidden_, take_linear(tensors, "cls", n_rows, hidden_dim));
     if (tensors.has("cls.norm.weight")) {
-      norm_ = {.width = n_rows, .n_weights = n_rows};
-      KINGLET_ASSIGN(norm_.weight, tensors.vector("cls.norm.weight", n_rows));
+      KINGLET_ASSIGN(norm_, take_norm(tensors, "cls.norm", n_rows, Presence::no));
     }
     widest_ = std::max<size_t>(widest_, n_rows);
   }

@@ -87,7 +87,7 @@ Result<const float*> take_bias(TensorTaker& tensors, const std::string& stem, ui
 
 // Takes "STEM.weight" [n_rows][n_columns], with its bias and its scale.
 Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64_t n_rows,
-                           uint64_t n_columns, Presence bias);
+                           uint64_t n_columns, Presence bias = Presence::optional);
 
 // Takes a norm of n numbers: "NAME.weight" and its bias.
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, uint64_t n, Presence bias);

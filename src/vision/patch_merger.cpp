@@ -14,9 +14,8 @@ constexpr float kInputEpsilon = 1e-5f;  // of the norm before the projector's ML
 Result<FeedForward> take_mlp(TensorTaker& tensors, const std::string& first,
                              const std::string& second, size_t n_columns, uint64_t width) {
   const uint64_t inner = tensors.n_rows(first);
-  KINGLET_ASSIGN(const Linear up,
-                 take_linear(tensors, first, inner, n_columns, Presence::optional));
-  KINGLET_ASSIGN(const Linear down, take_linear(tensors, second, width, inner, Presence::optional));
+  KINGLET_ASSIGN(const Linear up, take_linear(tensors, first, inner, n_columns));
+  KINGLET_ASSIGN(const Linear down, take_linear(tensors, second, width, inner));
   return FeedForward({}, up, down, Activation::gelu);
 }
 
@@ -43,8 +42,7 @@ Result<PatchMerger> PatchMerger::take(TensorTaker& tensors, const VisionConfig& 
   } else if (merger.is_pooled_) {
     KINGLET_ASSIGN(merger.matrix_.matrix, tensors.matrix(first + ".weight", n, merger.width_));
   } else {
-    KINGLET_ASSIGN(merger.matrix_,
-                   take_linear(tensors, first, merger.width_, n, Presence::optional));
+    KINGLET_ASSIGN(merger.matrix_, take_linear(tensors, first, merger.width_, n));
   }
   return merger;
 }

@@ -20,13 +20,13 @@ constexpr uint32_t kMaxLongestEdge = 1 << 14;
 // The size of LFM2-VL's tiles; the file's image size is ignored.
 constexpr uint32_t kFreeTileSize = 512;
 
-// The names of layers' parts, and those of old files, in which two matrices are swapped.
+// The parts of layers that have other names in mmproj files. The last two are swapped in old files.
 constexpr LayerNames::Other kNames[] = {{"attn_norm", "ln1"},
                                         {"ffn_norm", "ln2"},
                                         {"attn_output", "attn_out"},
                                         {"ffn_up", "ffn_down"},
                                         {"ffn_down", "ffn_up"}};
-constexpr size_t kUsualNames = 3;
+constexpr size_t kUsualNames = 3;  // without the last two
 constexpr std::string_view kLayerPrefix = "v.blk.";
 
 Status check_purpose(const GgufHeader& header) {

@@ -9,7 +9,6 @@
 #include "model/weights.h"
 
 namespace kinglet {
-
 namespace {
 
 Result<Norm> take_norm_if_there(TensorTaker& tensors, const char* name, const ModelConfig& config) {
