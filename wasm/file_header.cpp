@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "base/utf8.h"
 #include "gguf/file.h"
@@ -79,9 +77,7 @@ class EngineHeader {
 
   double file_bytes() const { return to_number(outline_.file_bytes()); }
 
-  double stored_bytes() const {
-    return to_number(outline_.header().data_bytes - outline_.bytes_in_memory());
-  }
+  double stored_bytes() const { return to_number(outline_.stored_bytes()); }
 
   val describe() const {
     const GgufHeader& header = outline_.header();
@@ -121,10 +117,8 @@ class EngineHeader {
 };
 
 val read_header(const val& beginning, double file_bytes, const std::string& tables) {
-  auto copy = AlignedBuffer::allocate(length(beginning), "the header");
+  auto copy = copy_bytes(beginning, "the header");
   if (!copy.ok()) return failure(copy.error());
-  const std::span<uint8_t> target = copy.value().as<uint8_t>();
-  val(emscripten::typed_memory_view(target.size(), target.data())).call<void>("set", beginning);
   uint64_t needed = 0;
   auto outline = GgufFile::outline(std::move(copy.value()), announced(file_bytes),
                                    stored_tables(tables), &needed);

@@ -58,8 +58,7 @@ SharedImage to_image(const val& fields) {
   auto image = std::make_shared<ImageRows>();
   const val rows = get(fields, "rows");
   image->rows = std::vector<float>(length(rows));
-  val(emscripten::typed_memory_view(image->rows.size(), image->rows.data()))
-      .call<void>("set", rows);
+  copy_numbers(rows, std::span(image->rows));
   image->n_rows = from_number<uint32_t>(number(fields, "nRows"));
   image->width = from_number<uint32_t>(number(fields, "width"));
   image->grid_width = from_number<uint32_t>(number(fields, "gridWidth"));
@@ -155,10 +154,8 @@ val EngineSession::save() const {
 
 val EngineSession::restore(const val& bytes) {
   generation_.reset();
-  auto copy = AlignedBuffer::allocate(length(bytes), "a session's state");
+  const auto copy = copy_bytes(bytes, "a session's state");
   if (!copy.ok()) return failure(copy.error());
-  const std::span<uint8_t> room = copy.value().as<uint8_t>();
-  val(emscripten::typed_memory_view(room.size(), room.data())).call<void>("set", bytes);
   return to_js(restore_state(*session_, copy.value().bytes()));
 }
 
@@ -218,7 +215,7 @@ constexpr uint32_t kMostJoint = 8;
 // If this session has a token to compute, computes those of other sessions in the same pass. The
 // sessions take turns, so that one of them does this in each round.
 void EngineSession::decode_jointly() {
-  if (!generation_->draws_next() || !session_->can_join()) return;
+  if (siblings_->all.size() < 2 || !generation_->draws_next() || !session_->can_join()) return;
   std::vector<RunningAnswer> answers{{session_.get(), &*generation_}};
   for (EngineSession* other : siblings_->all) {
     if (other == this || !other->generation_ || other->n_ctx() != n_ctx()) continue;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -106,6 +107,20 @@ T from_number(double value) {
 template <class T>
 val to_js_array(const char* type, std::span<const T> numbers) {
   return val::global(type).new_(val(emscripten::typed_memory_view(numbers.size(), numbers.data())));
+}
+
+// Copies the numbers of a JavaScript array, which must be as many.
+template <class T>
+void copy_numbers(const val& numbers, std::span<T> target) {
+  val(emscripten::typed_memory_view(target.size(), target.data())).call<void>("set", numbers);
+}
+
+// Copies a Uint8Array. ErrorCode::out_of_memory, which names `purpose`.
+[[gnu::noinline]] inline Result<AlignedBuffer> copy_bytes(const val& bytes,
+                                                          std::string_view purpose) {
+  KINGLET_ASSIGN(AlignedBuffer copy, AlignedBuffer::allocate(length(bytes), purpose));
+  copy_numbers(bytes, copy.as<uint8_t>());
+  return copy;
 }
 
 inline std::vector<TokenId> to_ids(const val& ids) {

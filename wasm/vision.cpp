@@ -33,12 +33,14 @@ std::string hexadecimal(uint64_t number) {
 class PictureReader {
  public:
   static Result<std::shared_ptr<PictureReader>> create(GgufFile file, const KernelSet& kernels) {
-    auto reader = std::make_shared<PictureReader>();
-    KINGLET_ASSIGN(reader->model_, VisionModel::load(std::move(file), kernels));
+    KINGLET_ASSIGN(VisionModel model, VisionModel::load(std::move(file), kernels));
+    auto reader = std::make_shared<PictureReader>(std::move(model));
     KINGLET_ASSIGN(ImageReader images, ImageReader::create(reader->model_, thread_pool()));
     reader->images_.emplace(std::move(images));
     return reader;
   }
+
+  explicit PictureReader(VisionModel model) : model_(std::move(model)) {}
 
   val info() const {
     val fields = val::object();

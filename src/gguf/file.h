@@ -45,6 +45,9 @@ class GgufFile {
   // The number of bytes of the data section that are in memory.
   uint64_t bytes_in_memory() const;
 
+  // The number of bytes of the data section that stay in the storage.
+  uint64_t stored_bytes() const { return header_.data_bytes - bytes_in_memory(); }
+
   // A view of a tensor of header(). Its bytes are mutable so that weights can be packed in place;
   // they are empty if the tensor stays in the storage.
   TensorView tensor(const TensorInfo& info);

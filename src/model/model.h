@@ -38,7 +38,7 @@ class Model {
   const StateShape& state_shape() const { return weights_.state; }
   // The bytes of the weights that are in memory, and of those that stay in the file.
   uint64_t weight_bytes() const { return file_.bytes_in_memory(); }
-  uint64_t stored_bytes() const { return header().data_bytes - weight_bytes(); }
+  uint64_t stored_bytes() const { return file_.stored_bytes(); }
   uint64_t n_parameters() const;
 
   uint64_t header_hash() const { return file_.header_hash(); }

@@ -163,7 +163,7 @@ Status ImageReader::finish(ImageRows& image) {
 
 // Computes columns [column, column + merger.width()) of all rows.
 Status ImageReader::add_columns(const PatchMerger& merger, uint32_t column, ImageRows& image) {
-  const size_t n_batch = merger.batch_of(encoder_->scratch().n_batch);
+  const auto n_batch = static_cast<size_t>(merger.batch_of(encoder_->scratch().n_batch));
   for (size_t first = 0; first < image.n_rows; first += n_batch) {
     KINGLET_TRY(check_cancelled(cancellation_, n_layers(), n_layers()));
     const size_t n = std::min<size_t>(n_batch, image.n_rows - first);

@@ -57,8 +57,8 @@ void PatchEmbedding::embed(Step& step, const VisionConfig& config, const PatchGr
     step.project(buffers.pixels, step.n_tokens(), {{&second_filters_, buffers.second}});
     step.add_to_stream(buffers.second);
   }
-  if (positions_side_ > 0)
-    add_positions(step, config.projector->positions, grid, buffers.per_thread);
+  if (positions_side_ == 0) return;
+  add_positions(step, config.projector->positions, grid, buffers.per_thread);
 }
 
 // pixels [n_tokens][kChannels][patch_size][patch_size] = (pixel / 255 - mean) / deviation.

@@ -7,8 +7,8 @@ import type { FileDescription, InspectOptions, ModelSource } from './types.ts';
 /**
  * Reads only the header of a GGUF file, and returns the metadata and the list of tensors.
  *
- * @throws {@link KingletError} `not_gguf`, `truncated`, `corrupt`, `unsupported_feature` (a type of
- *   tensors that the engine does not know), `network` and others of a source.
+ * @throws {@link KingletError} `not_gguf`, `truncated`, `corrupt`, `unsupported_type` (of a tensor,
+ *   which the engine does not know), `network` and others of a source.
  */
 export async function inspect(
   source: ModelSource,

@@ -105,8 +105,8 @@ Status Experts::load_experts(LayerLoader& loader) {
     KINGLET_ASSIGN(ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
   }
   KINGLET_ASSIGN(const auto downs, loader.experts("ffn_down_exps", n, hidden_dim, width));
-  for (uint32_t i = 0; i < n; ++i)
-    experts_.emplace_back(gates[i], ups[i], downs[i], loader.config().activation);
+  const Activation activation = loader.config().activation;
+  for (uint32_t i = 0; i < n; ++i) experts_.emplace_back(gates[i], ups[i], downs[i], activation);
   return {};
 }
 

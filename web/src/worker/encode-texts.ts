@@ -1,7 +1,7 @@
 // Computes embeddings and scores of whole texts.
 import type { EngineEncoder, EngineModel, EngineModelInfo } from '#engine';
 import { KingletError } from '../errors.ts';
-import type { PostedEmbedOptions } from '../protocol.ts';
+import type { Embeddings, PostedEmbedOptions } from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
 import { unwrap } from './engine-error.ts';
 import { checkWanted } from './work.ts';
@@ -18,12 +18,6 @@ const groupTokens = 512;
 
 /** How long messages wait at most, unless a single step takes longer. */
 const turnMs = 50;
-
-export interface Embeddings {
-  embeddings: Float32Array[];
-  /** The number of tokens of each text. */
-  nTokens: number[];
-}
 
 /** Returns the embedding of each text. */
 export async function embedTexts(

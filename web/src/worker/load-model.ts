@@ -156,7 +156,8 @@ class Load {
   }
 
   async #planWith(engine: EngineModule, nThreads: number): Promise<number[]> {
-    const { embeddingTables, kernels = '', nCtx = 0, kv, spareMemory } = this.#options;
+    const { embeddingTables, nCtx = 0, kv, spareMemory } = this.#options;
+    const kernels = checkedKernels(engine, this.#options);
     let header = await this.#firstHeader(engine, embeddingTables);
     if (!header) return planMemory(0, undefined, spareMemory); // loading will report the error
     try {
