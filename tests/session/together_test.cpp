@@ -81,13 +81,13 @@ TEST_F(SessionsTogether, WithoutAPageForOneNothingHasChanged) {
 }
 
 // One answer, alone or with others.
-struct Answer {
+struct JoiningAnswer {
   std::unique_ptr<Session> session;
   std::optional<Generation> generation;
   std::vector<TokenId> tokens;
   bool is_over = false;
 
-  Answer(const LanguageModel& loaded, ThreadPool& pool, const SessionOptions& of_session,
+  JoiningAnswer(const LanguageModel& loaded, ThreadPool& pool, const SessionOptions& of_session,
          TokenId first)
       : session(make_session(loaded, pool, of_session)) {
     const std::vector<TokenId> prompt = {1, first, first + 1};
@@ -115,13 +115,13 @@ TEST(JointDecoding, LeavesEachAnswerAsItIsAlone) {
       {.n_ctx = 64}, {.n_ctx = 64, .page_positions = 8}, {.n_ctx = 64, .k_kind = KvKind::int8}};
   std::vector<std::vector<TokenId>> alone;
   for (size_t i = 0; i < std::size(options); ++i) {
-    Answer answer(loaded, pool, options[i], 300 + static_cast<TokenId>(i));
+    JoiningAnswer answer(loaded, pool, options[i], 300 + static_cast<TokenId>(i));
     while (!answer.is_over) answer.step();
     alone.push_back(answer.tokens);
   }
   auto joint = JointDecoding::create(loaded.model, pool, 2);
   ASSERT_TRUE(joint.ok() && joint.value());
-  std::vector<std::unique_ptr<Answer>> answers;
+  std::vector<std::unique_ptr<JoiningAnswer>> answers;
   size_t most = 0;
   const auto all_over = [&] {
     return std::all_of(answers.begin(), answers.end(), [](const auto& a) { return a->is_over; });
@@ -130,7 +130,7 @@ TEST(JointDecoding, LeavesEachAnswerAsItIsAlone) {
     const size_t n = answers.size();  // one begins in each of the first rounds
     if (n < std::size(options)) {
       answers.push_back(
-          std::make_unique<Answer>(loaded, pool, options[n], 300 + static_cast<TokenId>(n)));
+          std::make_unique<JoiningAnswer>(loaded, pool, options[n], 300 + static_cast<TokenId>(n)));
     }
     std::vector<RunningAnswer> running;
     for (const auto& answer : answers) {
