@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "model/cpu_sequence.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
@@ -42,7 +43,7 @@ Status run(const std::string& path, const KvKindInfo& kind) {
   ThreadPool pool;
   KINGLET_ASSIGN(auto store, make_kv_store(loaded.model, kPositions + (2 * kForks + 1) * kWritten,
                                            kDefaultPagePositions, kind.kind, kind.kind));
-  const SessionOptions options{.n_ctx = kPositions + kWritten};
+  const SequenceOptions options{.n_ctx = kPositions + kWritten};
   KINGLET_ASSIGN(const auto parent, Session::create_in(store, loaded.model, pool, options));
   std::vector<TokenId> tokens;
   for (uint32_t i = 0; i < kPositions; ++i) tokens.push_back(static_cast<TokenId>(300 + i % 1000));

@@ -14,6 +14,7 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "model/cpu_sequence.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
@@ -67,14 +68,14 @@ struct Measured {
   }
 
   void print(uint32_t context, size_t n_threads) const {
-    KvStoreConfig config = session->kv_store().config();
+    KvStoreConfig config = cpu_state(session->sequence()).rows().store().config();
     config.rows = session->model().state_shape().rows;
     std::printf(
         "{\"kv\":\"%s\",\"context\":%u,\"threads\":%zu,\"bytesPerToken\":%llu,"
         "\"kvBytes\":%llu,\"compression\":%.4f,\"prefill\":%.1f,\"decode\":%.1f}\n",
         std::string(kind->name).c_str(), context, n_threads,
         static_cast<unsigned long long>(config.bytes_per_position()),
-        static_cast<unsigned long long>(session->kv_bytes()), config.compression(),
+        static_cast<unsigned long long>(session->bytes().kv), config.compression(),
         static_cast<double>(context - kDecoded) / prefill, static_cast<double>(kDecoded) / decode);
     std::fflush(stdout);
   }
@@ -98,7 +99,7 @@ Status measure(const LanguageModel& loaded, ThreadPool& pool,
                uint32_t page_positions) {
   std::vector<Measured> all;
   for (const KvKindInfo* kind : kinds) {
-    SessionOptions options;
+    SequenceOptions options;
     options.n_ctx = context;
     options.k_kind = options.v_kind = kind->kind;
     options.page_positions = page_positions;

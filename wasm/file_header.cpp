@@ -109,7 +109,7 @@ class EngineHeader {
  private:
   Result<MemoryPlan> planned_with(const std::string& name, size_t n_threads, const val& fields) {
     KINGLET_ASSIGN(const KernelSet* const kernels, choose_kernels(name));
-    KINGLET_ASSIGN(const SessionOptions options, to_session_options(fields));
+    KINGLET_ASSIGN(const SequenceOptions options, to_session_options(fields));
     return plan_memory(std::move(outline_), *kernels, n_threads, options);
   }
 

@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.h"
 #include "base/ascii.h"
 #include "base/format.h"
+#include "model/cpu_sequence.h"
 #include "session/state.h"
 
 namespace kinglet {
@@ -178,7 +179,8 @@ uint32_t EngineSession::keep_prefix(const val& tokens) {
 }
 
 val EngineSession::kv_pages() const {
-  const KvStore& store = session_->kv_store();
+  const KvCache& rows = cpu_state(session_->sequence()).rows();
+  const KvStore& store = rows.store();
   std::vector<uint32_t> users;
   for (uint32_t page = 0; page < store.config().n_pages; ++page) {
     users.push_back(store.n_users(page));
@@ -186,7 +188,7 @@ val EngineSession::kv_pages() const {
   val fields = val::object();
   set(fields, "pageTokens", store.config().page_positions);
   set(fields, "nCopies", to_number(store.n_page_copies()));
-  set(fields, "table", to_js_array("Uint32Array", session_->state().rows().pages()));
+  set(fields, "table", to_js_array("Uint32Array", rows.pages()));
   set(fields, "users", to_js_array("Uint32Array", std::span<const uint32_t>(users)));
   return fields;
 }
@@ -229,8 +231,8 @@ void EngineSession::decode_jointly() {
   if (siblings_->joint_decoding) siblings_->joint_decoding->compute(answers);
 }
 
-Result<SessionOptions> to_session_options(const val& fields) {
-  SessionOptions options;
+Result<SequenceOptions> to_session_options(const val& fields) {
+  SequenceOptions options;
   options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
   const double n_batch = number(fields, "nBatch");
   if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);

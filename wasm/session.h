@@ -75,12 +75,12 @@ class EngineSession {
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
-  double kv_bytes() const { return to_number(session_->kv_bytes()); }
-  double recurrent_bytes() const { return to_number(session_->recurrent_bytes()); }
+  double kv_bytes() const { return to_number(session_->bytes().kv); }
+  double recurrent_bytes() const { return to_number(session_->bytes().recurrent); }
 
   val kv_pages() const;
 
-  double scratch_bytes() const { return to_number(session_->scratch_bytes()); }
+  double scratch_bytes() const { return to_number(session_->bytes().scratch); }
 
   // The rest is for C++.
 
@@ -106,7 +106,7 @@ class EngineSession {
 SharedImage to_image(const val& fields);
 
 // Reads EngineSessionOptions.
-Result<SessionOptions> to_session_options(const val& fields);
+Result<SequenceOptions> to_session_options(const val& fields);
 
 // Returns an EngineSession, or an error.
 val new_session(std::shared_ptr<const LanguageModel> loaded,

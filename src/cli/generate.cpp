@@ -52,12 +52,12 @@ void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, 
                "\"decode_tokens_per_s\":%.1f,",
                first_token_seconds, per_second(n_prompt, first_token_seconds),
                per_second(n_decoded, decode_seconds));
-  std::fprintf(stderr,
-               "\"bytes\":{\"weights\":%llu,\"kv\":%llu,\"recurrent\":%llu,\"scratch\":%llu}}\n",
-               static_cast<unsigned long long>(run.loaded.model.weight_bytes()),
-               static_cast<unsigned long long>(run.session->kv_bytes()),
-               static_cast<unsigned long long>(run.session->recurrent_bytes()),
-               static_cast<unsigned long long>(run.session->scratch_bytes()));
+  const SequenceBytes bytes = run.session->bytes();
+  std::fprintf(
+      stderr, "\"bytes\":{\"weights\":%llu,\"kv\":%llu,\"recurrent\":%llu,\"scratch\":%llu}}\n",
+      static_cast<unsigned long long>(run.loaded.model.weight_bytes()),
+      static_cast<unsigned long long>(bytes.kv), static_cast<unsigned long long>(bytes.recurrent),
+      static_cast<unsigned long long>(bytes.scratch));
 }
 
 constexpr std::string_view kImageMark = "<image>";

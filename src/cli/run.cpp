@@ -23,7 +23,7 @@ size_t threads_for(uint32_t asked) {
 }
 
 // Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4".
-Status parse_kv(std::string_view text, SessionOptions& options) {
+Status parse_kv(std::string_view text, SequenceOptions& options) {
   const auto kind = [](std::string_view name, KvKind& out) -> Status {
     const KvKindInfo* info = find_kv_kind(name);
     if (info == nullptr) {
@@ -62,7 +62,7 @@ Result<GgufFile> read_model(const std::string& model, const std::string& tables)
                         [&](uint64_t n_read, uint64_t n_bytes) { bar.update(n_read, n_bytes); });
 }
 
-Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SessionOptions& session) {
+Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SequenceOptions& session) {
   session.n_ctx = options.n_ctx;
   session.page_positions = options.kv_page;
   KINGLET_TRY(parse_kv(options.kv, session));
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SessionOptions&
 }
 
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options) {
-  SessionOptions session;
+  SequenceOptions session;
   KINGLET_ASSIGN(auto run, load_run(options, session));
   KINGLET_ASSIGN(run->session, Session::create(run->loaded.model, run->pool, session));
   return run;

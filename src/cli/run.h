@@ -29,7 +29,7 @@ struct Run {
 Result<std::unique_ptr<Run>> start_run(const RunOptions& options);
 
 // Loads a model without a session. Sets the options that a session would have in `session`.
-Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SessionOptions& session);
+Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SequenceOptions& session);
 
 // Sets the options that the file recommends, then those that were chosen.
 void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOptions& options);

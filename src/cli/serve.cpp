@@ -38,7 +38,7 @@ std::string page_folder(const ServeOptions& options) {
 }
 
 // Returns the options of the answers' sessions, and of the store of pages that they share.
-server::SchedulerOptions scheduler_options(const ServeOptions& options, SessionOptions session,
+server::SchedulerOptions scheduler_options(const ServeOptions& options, SequenceOptions session,
                                            const Model& model) {
   const uint32_t trained = model.config().context_length;
   if (session.n_ctx == 0) session.n_ctx = std::min(trained, kDefaultMaxCtx);
@@ -54,7 +54,7 @@ server::SchedulerOptions scheduler_options(const ServeOptions& options, SessionO
 }  // namespace
 
 Status serve(const ServeOptions& options) {
-  SessionOptions session;
+  SequenceOptions session;
   KINGLET_ASSIGN(const auto run, load_run(options.run, session));
   const Model& model = run->loaded.model;
   KINGLET_TRY(check_has_weights(model));

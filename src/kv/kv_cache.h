@@ -7,25 +7,25 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "kernels/attention.h"
 #include "kv/kv_plan.h"
 #include "kv/kv_store.h"
+#include "kv/page_table.h"
+#include "kv/window_places.h"
 
 namespace kinglet {
 
-// A sequence in a store: the pages that hold its positions, in order. A page belongs to one
-// sequence or to several that share a beginning; it is copied when one of them writes to it.
+// A sequence in a store.
 //
-// A step pushes the keys and values of its positions onto every layer and then commits them all. A
-// step that fails calls rollback(), which restores the cache. Steps allocate no memory.
+// A step reserves positions, writes the keys and values of each onto every layer, and commits them.
+// A step that fails calls rollback(), which restores the cache. Steps allocate no memory.
 //
-// A cache with a window gives back the pages that no later token sees. It keeps the pages of its
-// end (the window and kWindowSpare positions before it), and those of the places that
-// add_checkpoint() and pin() mark. It remembers such a place by its position only, because rows
-// never change while a place after them is kept. All other positions are gone: reachable() returns
+// A cache with a window gives back the pages that no later token sees and no place needs (see
+// WindowPlaces), but for kWindowSpare positions before those that are seen. reachable() returns
 // where the cache can be cut.
 //
 // `layer` is an index of the store's layers, `head` an index of the layer's heads.
@@ -34,51 +34,41 @@ class KvCache {
   // Makes an empty sequence of at most `capacity` positions in a store that others may use too. A
   // sequence with a window (see RowShape) needs its own store, sized by plan_windows().
   KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t window = 0);
-  ~KvCache();
-
-  KvCache(KvCache&&) noexcept = default;
-  KvCache& operator=(KvCache&&) = delete;
-
   // Returns another cache with the same positions and checkpoints. In a store of several pages,
   // both caches share the pages. A cache in one piece or with a window is copied.
   // Fails with ErrorCode::out_of_memory.
   Result<KvCache> fork() const;
 
-  const KvStore& store() const { return *store_; }
+  const KvStore& store() const { return table_.store(); }
   uint32_t capacity() const { return capacity_; }
-  uint32_t window() const { return window_; }  // 0: none
-  uint32_t size() const { return size_; }      // committed positions
-  std::span<const uint32_t> pages() const { return pages_; }
+  uint32_t window() const { return places_.window(); }  // 0: none
+  uint32_t size() const { return size_; }               // committed positions
+  std::span<const uint32_t> pages() const { return table_.pages(); }
 
   // --- Steps ------------------------------------------------------------------------------------
 
-  // Takes the pages for n_positions after size(), so that pushing these cannot run out of room.
-  // Errors: context_full; out_of_memory if other sequences use up the store (the message gives the
-  // number of pages needed and available). An error changes nothing.
+  // Begins a step of n_positions after size(), and takes the pages for them. Errors: context_full;
+  // out_of_memory if other sequences use up the store (the message gives the number of pages needed
+  // and available). An error changes nothing.
   Status reserve(uint32_t n_positions);
 
-  // Appends one position to a layer: k and v are [n_kv_heads * head_dim]. Checks k's length, v's
-  // length, then the room; the error says which check failed. NaN and infinity fail with
-  // ErrorCode::not_finite: the weights are damaged, and must not produce text that looks right.
-  Status push(uint32_t layer, std::span<const float> k, std::span<const float> v);
+  // Writes position size() + i of the step onto a layer: k and v are [n_kv_heads * head_dim].
+  // ErrorCode::invalid_argument names what does not exist or has another length; not_finite (NaN or
+  // infinity: the weights are damaged, and must not produce text that looks right).
+  Status write(uint32_t layer, uint32_t i, std::span<const float> k, std::span<const float> v);
 
-  // The number of positions pushed onto every layer since the last commit; without layers, the
-  // number reserved. Fails with ErrorCode::invalid_argument if the layers differ in this number.
-  Result<uint32_t> n_pushed() const;
-
-  // Commits the pushed positions. Fails with the error of n_pushed(), and commits nothing then.
-  Status commit();
-
-  // Commits only the first n pushed positions; the others can be committed or rolled back later.
-  // Fails with ErrorCode::invalid_argument if fewer were pushed onto a layer.
+  // Commits the first n positions of the step. The others can be committed or rolled back later.
+  // Fails with ErrorCode::invalid_argument if fewer are reserved.
   Status commit(uint32_t n);
 
-  // Forgets what was pushed since the last commit.
+  // Forgets what was reserved and not committed.
   void rollback() { set_size(size_); }
 
-  // The memory where attention reads a head, pushed positions included. Valid until the cache
+  // The memory where attention reads a head, the step's positions included. Valid until the cache
   // changes.
-  KvView view(uint32_t layer, uint32_t head) const;
+  KvView view(uint32_t layer, uint32_t head) const {
+    return table_.view(store().layers()[layer], head);
+  }
 
   // --- Committed positions ----------------------------------------------------------------------
 
@@ -121,11 +111,11 @@ class KvCache {
   // f changes them, and they are stored again. The positions must be writable.
   template <class F>
   void rewrite_keys(uint32_t layer, uint32_t first, const F& f) {
-    const KvLayer& of = store_->layers()[layer];
+    const KvLayer& of = store().layers()[layer];
     std::vector<float> key(of.head_dim);
     for (uint32_t head = 0; head < of.n_kv_heads; ++head) {
       for (uint32_t position = std::max(first, first_position()); position < size_; ++position) {
-        const Row to = row(of.keys, position, head);
+        const PageTable::Row to = table_.row(of.keys, position, head);
         of.keys.kind->read_row(to.codes, to.scales, 0, key.size(), key.data());
         f(key.data());
         of.keys.kind->write_row(key.data(), key.size(), to.codes, to.scales);
@@ -142,60 +132,31 @@ class KvCache {
   // kv_kind.h): for each head the key, then the value. f may write to rows that are writable.
   template <class F>
   void for_each_row_at(uint32_t layer, uint32_t position, const F& f) const {
-    const KvLayer& of = store_->layers()[layer];
+    const KvLayer& of = store().layers()[layer];
     for (uint32_t head = 0; head < of.n_kv_heads; ++head) {
       for (const KvSide* side : {&of.keys, &of.values}) {
-        const Row found = row(*side, position, head);
+        const PageTable::Row found = table_.row(*side, position, head);
         f(std::span(found.codes, side->code_bytes), std::span(found.scales, side->n_scales));
       }
     }
   }
 
-  // Does the same for all layers and stored positions, position by position.
-  template <class F>
-  void for_each_row(const F& f) const {
-    for (uint32_t position = first_position(); position < size_; ++position) {
-      for (uint32_t layer = 0; layer < pushed_.size(); ++layer) {
-        for_each_row_at(layer, position, f);
-      }
-    }
-  }
-
  private:
-  struct Row {
-    std::byte* codes;
-    float* scales;
-  };
-
-  static constexpr uint32_t kNoPage = UINT32_MAX;
-  static constexpr uint32_t kNowhere = UINT32_MAX;
-
-  uint32_t pages_for(uint64_t n_positions) const;
   Status check_room(uint64_t n_positions) const;
-  Status take_pages(uint32_t first, uint32_t end);
+  Status own_pages(uint32_t first, uint32_t end);
   void set_size(uint32_t n_positions);
-  Row row(const KvSide& side, uint32_t position, uint32_t head) const;
-  Status write(const KvSide& side, uint32_t layer, uint32_t position, std::span<const float> rows);
-  void copy_position(uint32_t from, uint32_t to);
-
-  bool is_needed(uint32_t page) const;
+  Status write_side(const KvSide& side, uint32_t layer, uint32_t position,
+                    std::span<const float> rows);
   void give_back();
   void give_back_before(uint32_t page);
-  void make_room(uint32_t n_pages);
-  void drop_checkpoint();
-  void forget_places();
   uint32_t first_position_after_drop(uint32_t first, uint32_t n) const;
   Status take_pages_for_drop(uint32_t begin, uint32_t n);
 
-  std::shared_ptr<KvStore> store_;
+  PageTable table_;  // of the reserved positions
+  WindowPlaces places_;
   uint32_t capacity_;
   uint32_t size_ = 0;
-  uint32_t n_reserved_ = 0;       // positions with pages; those from size_ on are not shared
-  std::vector<uint32_t> pages_;   // the pages of n_reserved_ positions; kNoPage: given back
-  std::vector<uint32_t> pushed_;  // [layers]: positions pushed since the last commit
-  uint32_t window_;
-  uint32_t pinned_ = kNowhere;
-  std::vector<uint32_t> checkpoints_;  // ascending
+  uint32_t n_reserved_ = 0;  // positions that may be written: those from size_ on are not shared
 };
 
 }  // namespace kinglet

@@ -78,12 +78,14 @@ Layout lay_out(const KvStoreConfig& config) {
 
 uint64_t KvStore::bytes_of(const KvStoreConfig& config) { return lay_out(config).all_bytes; }
 
+uint64_t row_bytes(const RowShape& shape, KvKind k_kind, KvKind v_kind) {
+  return shape.n_kv_heads * (kv_kind_info(k_kind).row_bytes(shape.head_dim) +
+                             kv_kind_info(v_kind).row_bytes(shape.head_dim));
+}
+
 uint64_t KvStoreConfig::bytes_per_position() const {
   uint64_t sum = 0;
-  for (const RowShape& shape : rows) {
-    sum += shape.n_kv_heads * (kv_kind_info(k_kind).row_bytes(shape.head_dim) +
-                               kv_kind_info(v_kind).row_bytes(shape.head_dim));
-  }
+  for (const RowShape& shape : rows) sum += row_bytes(shape, k_kind, v_kind);
   return sum;
 }
 

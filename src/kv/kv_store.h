@@ -20,6 +20,9 @@
 
 namespace kinglet {
 
+// Bytes of the rows of one layer at one position.
+uint64_t row_bytes(const RowShape& shape, KvKind k_kind, KvKind v_kind);
+
 struct KvStoreConfig {
   std::vector<RowShape> rows = {};  // of the layers that have keys and values
   KvKind k_kind = KvKind::f32;

@@ -55,20 +55,6 @@ Status SequenceState::reserve(uint32_t n_positions) {
   return {};
 }
 
-Status SequenceState::commit() {
-  KINGLET_ASSIGN(const uint32_t n, rows().n_pushed());
-  for (const KvCache& group : groups_) {
-    KINGLET_ASSIGN(const uint32_t n_pushed, group.n_pushed());
-    if (n_pushed == n) continue;
-    return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: a step pushed ", n, " positions onto the layers that see all, but ",
-                     n_pushed, " onto those that see ", group.window())};
-  }
-  for (KvCache& group : groups_) KINGLET_TRY(group.commit());
-  recurrent_.commit(n);
-  return {};
-}
-
 Status SequenceState::commit(uint32_t n) {
   for (KvCache& group : groups_) KINGLET_TRY(group.commit(n));
   recurrent_.commit(n);
@@ -141,18 +127,50 @@ uint32_t SequenceState::n_spare() const {
   return n;
 }
 
-uint32_t SequenceState::first_row(uint32_t rows, uint32_t n_positions, uint32_t n_spare) const {
-  const uint32_t window = groups_[places_[rows].group].window();
-  return first_kept(window, n_positions, std::min(n_spare, kWindowSpare));
+void SequenceState::save_rows(const SavedRows& saved, std::span<std::byte> to) const {
+  saved.for_each([&](uint32_t layer, uint32_t position, size_t begin) {
+    std::byte* at = to.data() + begin;
+    const RowPlace place = places_[layer];
+    groups_[place.group].for_each_row_at(place.layer, position,
+                                         [&](std::span<std::byte> codes, std::span<float> scales) {
+                                           at = std::copy(codes.begin(), codes.end(), at);
+                                           const auto of_scales = std::as_bytes(scales);
+                                           at = std::copy(of_scales.begin(), of_scales.end(), at);
+                                         });
+  });
 }
 
-Status SequenceState::overwrite(uint32_t n_positions, uint32_t n_spare,
-                                std::span<const std::byte> recurrent) {
-  if (n_positions == 0) return truncate(0);
-  for (KvCache& group : groups_) {
-    KINGLET_TRY(group.overwrite(n_positions, std::min(n_spare, kWindowSpare)));
+// Whether the saved rows are all that this sequence would have. With one store, it has all rows.
+bool SequenceState::has_all_rows(const SavedRows& saved) const {
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    const uint32_t window = groups_[places_[i].group].window();
+    const uint32_t wanted =
+        first_kept(window, saved.n_positions, std::min(saved.n_spare, kWindowSpare));
+    if (wanted < saved.first_position(saved.shapes[i])) return false;
   }
-  recurrent_.overwrite(n_positions, recurrent);
+  return true;
+}
+
+Status SequenceState::restore(const SavedRows& saved, std::span<const std::byte> rows,
+                              std::span<const std::byte> recurrent) {
+  if (saved.n_positions == 0 || !has_all_rows(saved)) return truncate(0);
+  for (KvCache& group : groups_) {
+    KINGLET_TRY(group.overwrite(saved.n_positions, std::min(saved.n_spare, kWindowSpare)));
+  }
+  recurrent_.overwrite(saved.n_positions, recurrent);
+  saved.for_each([&](uint32_t layer, uint32_t position, size_t begin) {
+    const RowPlace place = places_[layer];
+    KvCache& group = groups_[place.group];
+    if (position < group.first_position()) return;
+    const std::byte* at = rows.data() + begin;
+    group.for_each_row_at(
+        place.layer, position, [&](std::span<std::byte> codes, std::span<float> scales) {
+          std::copy_n(at, codes.size(), codes.begin());
+          at += codes.size();
+          std::copy_n(at, scales.size_bytes(), std::as_writable_bytes(scales).begin());
+          at += scales.size_bytes();
+        });
+  });
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "kv/kv_cache.h"
 #include "kv/kv_plan.h"
 #include "kv/recurrent_state.h"
+#include "kv/saved_rows.h"
 
 namespace kinglet {
 
@@ -55,15 +56,15 @@ class SequenceState {
   Status reserve(uint32_t n_positions);
 
   // See KvCache.
-  Status push(uint32_t rows, std::span<const float> k, std::span<const float> v) {
-    return groups_[places_[rows].group].push(places_[rows].layer, k, v);
+  Status write(uint32_t rows, uint32_t i, std::span<const float> k, std::span<const float> v) {
+    return groups_[places_[rows].group].write(places_[rows].layer, i, k, v);
   }
   KvView view(uint32_t rows, uint32_t head) const {
     return groups_[places_[rows].group].view(places_[rows].layer, head);
   }
 
-  Status commit();
-  // Commits only the first n positions of the step. Not possible with a recurrent state.
+  // Commits the first n positions of the step. A recurrent state is the one after all positions, so
+  // with one, n must be all of them.
   Status commit(uint32_t n);
   void rollback();
 
@@ -103,28 +104,25 @@ class SequenceState {
     groups_[places_[rows].group].rewrite_keys(places_[rows].layer, first, f);
   }
 
+  // --- Saving -----------------------------------------------------------------------------------
+
   // How many positions, at most kWindowSpare, every window has kept before those that the next
   // token sees; kAllRows if no group has a window, so that all positions are kept.
-  static constexpr uint32_t kAllRows = UINT32_MAX;
   uint32_t n_spare() const;
 
-  // The first position whose rows of the layer overwrite(n_positions, n_spare, …) keeps.
-  uint32_t first_row(uint32_t rows, uint32_t n_positions, uint32_t n_spare) const;
+  // Writes the rows in the format of `saved`, whose shapes, kinds, n_positions and n_spare are
+  // those of this sequence.
+  void save_rows(const SavedRows& saved, std::span<std::byte> to) const;
 
-  // Makes this a sequence of n_positions, whose rows the caller must write. `recurrent` holds the
-  // bytes of the recurrent floats after these positions. Windows keep n_spare positions (at most
-  // kWindowSpare) more than the next token sees. Errors: context_full, out_of_memory. An error
-  // changes nothing.
-  Status overwrite(uint32_t n_positions, uint32_t n_spare, std::span<const std::byte> recurrent);
-
-  // Calls f(codes, scales) with the rows of a layer at a position if they are stored; see KvCache.
-  template <class F>
-  void for_each_row_at(uint32_t rows, uint32_t position, const F& f) const {
-    const KvCache& group = groups_[places_[rows].group];
-    if (position >= group.first_position()) group.for_each_row_at(places_[rows].layer, position, f);
-  }
+  // Makes this the sequence whose rows and recurrent floats were saved as these bytes. Only the
+  // shapes and kinds must be those of this sequence. If rows are missing that this sequence would
+  // have, it is empty afterwards. Errors: context_full, out_of_memory. An error changes nothing.
+  Status restore(const SavedRows& saved, std::span<const std::byte> rows,
+                 std::span<const std::byte> recurrent);
 
  private:
+  bool has_all_rows(const SavedRows& saved) const;
+
   SequenceState(std::vector<KvCache> groups, std::vector<RowPlace> places, RecurrentState recurrent)
       : groups_(std::move(groups)), places_(std::move(places)), recurrent_(std::move(recurrent)) {}
 

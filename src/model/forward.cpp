@@ -106,7 +106,7 @@ Status forward(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceS
   }
   if (output == Output::logits) step.finish_logits(n_guesses + 1);
   if (output == Output::hidden) step.finish_hidden();
-  return n_guesses > 0 ? Status() : state.commit();
+  return n_guesses > 0 ? Status() : state.commit(static_cast<uint32_t>(tokens.size()));
 }
 
 bool can_run_together(const Model& model) { return model.state_shape().n_recurrent == 0; }

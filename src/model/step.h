@@ -53,6 +53,10 @@ class Step {
   SequenceState& state_of(size_t token) const {
     return sequences_.empty() ? *state_ : *sequences_[token];
   }
+  // Which of the tokens that are appended to its sequence a token is.
+  uint32_t index_of(size_t token) const {
+    return sequences_.empty() ? static_cast<uint32_t>(token) : 0;
+  }
   // The number of consecutive tokens in each sequence: all tokens of the step, or 1.
   size_t n_successive() const { return sequences_.empty() ? n_tokens_ : 1; }
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "model/cpu_sequence.h"
+
 namespace kinglet::server {
 namespace {
 
@@ -20,7 +22,7 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(const LanguageModel& loaded
                                                      Metrics& metrics) {
   std::unique_ptr<Scheduler> scheduler(new Scheduler(loaded, pool, options, metrics));
   if (loaded.model.config().makes_text()) {
-    const SessionOptions& session = options.session;
+    const SequenceOptions& session = options.session;
     const uint32_t n_positions = std::max(session.n_ctx, options.pool_positions);
     KINGLET_ASSIGN(auto store, make_kv_store(loaded.model, n_positions, session.page_positions,
                                              session.k_kind, session.v_kind));
@@ -178,7 +180,7 @@ void Scheduler::run_round() {
 // shared page.
 void Scheduler::make_room() {
   if (!sessions_) return;
-  const SessionOptions& session = options_.session;
+  const SequenceOptions& session = options_.session;
   const uint32_t of_batch = pages_of(session.n_batch, session.page_positions) + 1;
   uint32_t n_pages = 0;
   for (const auto& running : running_) {

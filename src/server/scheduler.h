@@ -31,7 +31,7 @@
 namespace kinglet::server {
 
 struct SchedulerOptions {
-  SessionOptions session;               // options of each answer's session
+  SequenceOptions session;              // options of each answer's session
   uint32_t pool_positions = 0;          // of all sessions together; at least n_ctx is used
   uint32_t n_parallel = 4;              // the most answers that are computed at a time
   uint32_t n_queue = 64;                // the most requests that wait

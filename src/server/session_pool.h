@@ -20,7 +20,7 @@ class SessionPool {
   // `store` holds the pages of all sessions, each of which is created with `options`. At most
   // `most_idle` sessions are kept. The model and the thread pool must outlive the pool.
   SessionPool(const Model& model, ThreadPool& threads, std::shared_ptr<KvStore> store,
-              const SessionOptions& options, size_t most_idle)
+              const SequenceOptions& options, size_t most_idle)
       : model_(model),
         threads_(threads),
         store_(std::move(store)),
@@ -50,7 +50,7 @@ class SessionPool {
   const Model& model_;
   ThreadPool& threads_;
   std::shared_ptr<KvStore> store_;
-  SessionOptions options_;
+  SequenceOptions options_;
   size_t most_idle_;
   Idle idle_;
 };

@@ -3,13 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
-#include "model/scratch.h"
+#include "model/sequence.h"
 #include "session/generation.h"
 #include "session/session.h"
 
@@ -23,10 +25,13 @@ struct RunningAnswer {
 
 class JointDecoding {
  public:
-  // For up to n_most answers. Returns nothing if the model decodes each answer alone: see
-  // can_run_together(). The model and the pool must outlive it. ErrorCode::out_of_memory.
+  // For sessions that the pool computes, up to n_most at once. Returns nothing if the model decodes
+  // each answer alone: see can_run_together(). The model and the pool must outlive it.
+  // ErrorCode::out_of_memory.
   static Result<std::optional<JointDecoding>> create(const Model& model, ThreadPool& pool,
                                                      uint32_t n_most);
+
+  explicit JointDecoding(std::unique_ptr<JointPass> pass) : pass_(std::move(pass)) {}
 
   // Computes the tokens that the last steps of these answers sampled, up to n_most of them. The
   // sessions must have contexts of one size. The next steps of the answers then only sample, and
@@ -35,10 +40,7 @@ class JointDecoding {
   size_t compute(std::span<const RunningAnswer> answers);
 
  private:
-  JointDecoding(Scratch scratch, uint32_t n_most) : scratch_(std::move(scratch)), n_most_(n_most) {}
-
-  Scratch scratch_;
-  uint32_t n_most_;
+  std::unique_ptr<JointPass> pass_;
 };
 
 }  // namespace kinglet

@@ -6,113 +6,31 @@
 
 #include "base/checked.h"
 #include "base/format.h"
-#include "model/shift.h"
+#include "model/cpu_sequence.h"
 
 namespace kinglet {
 
-namespace {
-
-Result<uint32_t> context_of(const Model& model, const SessionOptions& options) {
-  KINGLET_TRY(check_has_weights(model));
-  KINGLET_TRY(check_makes_text(model.config()));
-  const uint32_t trained = model.config().context_length;
-  const uint32_t n_ctx = options.n_ctx == 0 ? std::min(trained, kDefaultMaxCtx) : options.n_ctx;
-  if (n_ctx > trained) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("a context of ", n_ctx, " positions was asked for, the model was trained for ",
-                     trained)};
-  }
-  return n_ctx;
-}
-
-Status check_batch(const SessionOptions& options) {
-  if (options.n_batch > 0) return {};
-  return Error{ErrorCode::invalid_argument,
-               "a batch of 0 tokens was asked for, expected 1 or more"};
-}
-
-KvStoreConfig store_config(const Model& model, uint32_t n_positions, uint32_t page_positions,
-                           KvKind k_kind, KvKind v_kind) {
-  return {.rows = model.state_shape().rows,
-          .k_kind = k_kind,
-          .v_kind = v_kind,
-          .page_positions = page_positions,
-          .n_pages = page_positions == 0 ? 0 : (n_positions - 1) / page_positions + 1};
-}
-
-// The sizes of a session that has stores of its own.
-struct Plan {
-  uint32_t n_ctx;
-  uint32_t n_batch;
-  KvPlan kv;
-};
-
-Result<Plan> plan_of(const Model& model, const SessionOptions& options) {
-  KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
-  KINGLET_TRY(check_batch(options));
-  Plan plan{.n_ctx = n_ctx, .n_batch = std::min(options.n_batch, n_ctx), .kv = {}};
-  const bool is_paged = options.page_positions > 0 && options.page_positions < n_ctx;
-  if (!is_paged && options.pool_positions <= n_ctx && !options.keeps_all_rows) {
-    plan.kv =
-        plan_windows(model.state_shape().rows, options.k_kind, options.v_kind, n_ctx, plan.n_batch);
-    return plan;
-  }
-  plan.kv = plan_one_store(store_config(model, std::max(n_ctx, options.pool_positions),
-                                        is_paged ? options.page_positions : n_ctx, options.k_kind,
-                                        options.v_kind));
-  return plan;
-}
-
-}  // namespace
-
-Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_positions,
-                                               uint32_t page_positions, KvKind k_kind,
-                                               KvKind v_kind) {
-  return KvStore::create(store_config(model, n_positions, page_positions, k_kind, v_kind));
+Session::Session(std::unique_ptr<Sequence> sequence) : sequence_(std::move(sequence)) {
+  tokens_.reserve(n_ctx());
+  guesses_.tokens.reserve(sequence_->n_logit_rows());
 }
 
 Result<std::unique_ptr<Session>> Session::create(const Model& model, ThreadPool& pool,
-                                                 const SessionOptions& options) {
-  KINGLET_ASSIGN(const Plan plan, plan_of(model, options));
-  KINGLET_ASSIGN(SequenceState state,
-                 SequenceState::create(plan.kv, model.state_shape().n_recurrent, plan.n_ctx));
-  return create_with(std::move(state), model, pool, plan.n_batch);
-}
-
-Result<SessionBytes> Session::bytes_of(const Model& model, size_t n_threads,
-                                       const SessionOptions& options) {
-  KINGLET_ASSIGN(const Plan plan, plan_of(model, options));
-  return SessionBytes{.n_ctx = plan.n_ctx,
-                      .kv = plan.kv.bytes(),
-                      .recurrent = recurrent_state_bytes(model.state_shape().n_recurrent),
-                      .scratch = Scratch::bytes_of(model, plan.n_batch, n_threads)};
+                                                 const SequenceOptions& options) {
+  KINGLET_ASSIGN(auto sequence, CpuSequence::create(model, pool, options));
+  return std::make_unique<Session>(std::move(sequence));
 }
 
 Result<std::unique_ptr<Session>> Session::create_in(std::shared_ptr<KvStore> store,
                                                     const Model& model, ThreadPool& pool,
-                                                    const SessionOptions& options) {
-  KINGLET_ASSIGN(const uint32_t n_ctx, context_of(model, options));
-  KINGLET_TRY(check_batch(options));
-  KINGLET_ASSIGN(SequenceState state,
-                 SequenceState::create(std::move(store), model.state_shape().n_recurrent, n_ctx));
-  return create_with(std::move(state), model, pool, std::min(options.n_batch, n_ctx));
-}
-
-Result<std::unique_ptr<Session>> Session::create_with(SequenceState state, const Model& model,
-                                                      ThreadPool& pool, uint32_t n_batch) {
-  KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, n_batch, pool.n_threads()));
-  return std::unique_ptr<Session>(new Session(model, pool, std::move(state), std::move(scratch)));
-}
-
-Session::Session(const Model& model, ThreadPool& pool, SequenceState state, Scratch scratch)
-    : model_(model), pool_(pool), state_(std::move(state)), scratch_(std::move(scratch)) {
-  tokens_.reserve(n_ctx());
-  guesses_.tokens.reserve(kMostLogitRows);
+                                                    const SequenceOptions& options) {
+  KINGLET_ASSIGN(auto sequence, CpuSequence::create_in(std::move(store), model, pool, options));
+  return std::make_unique<Session>(std::move(sequence));
 }
 
 Result<std::unique_ptr<Session>> Session::fork() const {
-  KINGLET_ASSIGN(SequenceState state, state_.fork());
-  KINGLET_ASSIGN(auto session, create_with(std::move(state), model_, pool_, n_batch()));
+  KINGLET_ASSIGN(auto sequence, sequence_->fork());
+  auto session = std::make_unique<Session>(std::move(sequence));
   session->tokens_.assign(tokens_.begin(), tokens_.end());
   session->images_ = images_;
   return session;
@@ -125,9 +43,9 @@ Status Session::truncate(uint32_t n_positions) {
         cat("cannot truncate to ", n_positions, " positions, the context holds ", tokens_.size())};
   }
   forget_guesses();
-  KINGLET_TRY(state_.truncate(place_before(std::min(n_positions, state_.size()))));
+  KINGLET_TRY(sequence_->truncate(place_before(std::min(n_positions, n_computed()))));
   tokens_.resize(n_positions);
-  cut_images(n_positions);
+  images_.cut(n_positions);
   end_appending();
   return {};
 }
@@ -137,7 +55,7 @@ uint32_t Session::common_prefix(std::span<const TokenId> tokens) const {
   const auto end = tokens_.begin() + static_cast<ptrdiff_t>(n_most);
   const auto n_same = static_cast<uint32_t>(
       std::mismatch(tokens_.begin(), end, tokens.begin()).first - tokens_.begin());
-  return place_before(std::min(n_same, state_.size()));
+  return place_before(std::min(n_same, n_computed()));
 }
 
 uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
@@ -147,109 +65,41 @@ uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {
 
 Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
   forget_guesses();
-  if (model_.config().rope.has_sections() && !images_.empty()) {
+  if (model().config().rope.has_sections() && !images_.is_empty()) {
     return Error{ErrorCode::unsupported_feature,
                  "a full context with pictures cannot be shifted: this model counts their lines "
                  "and columns"};
   }
   const bool is_inside = n_kept <= n_positions() && n_dropped <= n_positions() - n_kept;
   const uint32_t rest = is_inside ? n_kept + n_dropped : 0;
-  const PlacedImage* cut = n_dropped > 0 ? image_at(images_, rest) : nullptr;
+  const PlacedImage* cut = n_dropped > 0 ? image_at(images(), rest) : nullptr;
   if (cut != nullptr && cut->first < rest) n_dropped = cut->end() - n_kept;
-  KINGLET_TRY(shift_positions(model_, state_, n_kept, n_dropped));
+  KINGLET_TRY(sequence_->shift(n_kept, n_dropped));
   const auto first = tokens_.begin() + static_cast<ptrdiff_t>(n_kept);
   tokens_.erase(first, first + static_cast<ptrdiff_t>(n_dropped));
-  size_t n_images = 0;
-  for (PlacedImage& placed : images_) {
-    if (placed.first >= n_kept + n_dropped) {
-      placed.first -= n_dropped;
-    } else {
-      placed.n_rows = std::min(placed.end(), std::max(n_kept, placed.first)) - placed.first;
-    }
-    if (placed.n_rows > 0) std::swap(images_[n_images++], placed);
-  }
-  while (images_.size() > n_images) images_.pop_back();
-  const uint32_t place = place_before(state_.size());
-  return place < state_.size() ? state_.truncate(place) : Status();
+  images_.drop(n_kept, n_dropped);
+  const uint32_t place = place_before(n_computed());
+  return place < n_computed() ? sequence_->truncate(place) : Status();
 }
 
-Status Session::overwrite(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
-                          uint32_t n_computed, uint32_t n_spare,
-                          std::span<const std::byte> recurrent) {
+Status Session::restore(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
+                        const SavedRows& saved, std::span<const std::byte> rows,
+                        std::span<const std::byte> recurrent) {
   forget_guesses();
-  KINGLET_TRY(state_.overwrite(n_computed, n_spare, recurrent));
-  for (PlacedImage& placed : images) {
-    placed.image = find_image(image_token(*placed.image, 0), {&placed.image, 1});
-  }
-  images_ = std::move(images);
+  KINGLET_TRY(sequence_->restore(saved, rows, recurrent));
+  images_ = ContextImages(std::move(images), images_);
   tokens_.assign(tokens.begin(), tokens.end());
   end_appending();
   return {};
 }
 
-// --- Pictures -----------------------------------------------------------------------------------
-
-// Returns the picture that begins with this token, among those that are given or held; if possible,
-// one that has its rows. Null if there is none.
-SharedImage Session::find_image(TokenId first_token, std::span<const SharedImage> given) const {
-  SharedImage found;
-  const auto look_at = [&](const SharedImage& image) {
-    const bool is_better = found == nullptr || (found->rows.empty() && !image->rows.empty());
-    if (is_better && image_token(*image, 0) == first_token) found = image;
-  };
-  for (const SharedImage& image : given) look_at(image);
-  for (const PlacedImage& placed : images_) look_at(placed.image);
-  return found;
-}
-
-// Finds the pictures among tokens whose first position is `first`.
-Status Session::place_images(std::span<const TokenId> tokens, uint32_t first,
-                             std::span<const SharedImage> given,
-                             std::vector<PlacedImage>& placed) const {
-  for (size_t i = 0; i < tokens.size();) {
-    if (!is_image_token(tokens[i])) {
-      ++i;
-      continue;
-    }
-    const auto position = first + static_cast<uint32_t>(i);
-    SharedImage image = find_image(tokens[i], given);
-    if (image == nullptr) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("token ", tokens[i], " at position ", position,
-                       " is not the first row of a picture that was given")};
-    }
-    const uint32_t n_rows = n_rows_at(*image, tokens.subspan(i));
-    placed.push_back({std::move(image), position, n_rows});
-    i += n_rows;
-  }
-  return {};
-}
-
-// Checks that the rows of all pictures after the first n_computed positions are known.
-Status Session::check_images(PlacedImages images, uint32_t n_computed) const {
-  for (const PlacedImage& placed : images) {
-    if (placed.end() <= n_computed || placed.has_rows()) continue;
-    return Error{ErrorCode::invalid_argument,
-                 cat("the rows of the picture at position ", placed.first,
-                     " are to be computed, but were not given")};
-  }
-  return {};
-}
-
-void Session::cut_images(uint32_t n_positions) {
-  while (!images_.empty() && images_.back().first >= n_positions) images_.pop_back();
-  if (images_.empty()) return;
-  PlacedImage& last = images_.back();
-  last.n_rows = std::min(last.n_rows, n_positions - last.first);
-}
-
 // Returns the last place at or before n_positions to which the state can go back, and that is not
 // inside a picture whose rows must be computed together.
 uint32_t Session::place_before(uint32_t n_positions) const {
-  uint32_t place = state_.reachable(n_positions);
-  while (const PlacedImage* placed = image_at(images_, place)) {
+  uint32_t place = sequence_->reachable(n_positions);
+  while (const PlacedImage* placed = image_at(images(), place)) {
     if (!placed->is_torn_at(place)) break;
-    place = state_.reachable(placed->first);
+    place = sequence_->reachable(placed->first);
   }
   return place;
 }
@@ -287,23 +137,17 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
   }
   forget_guesses();
   for (const SharedImage& image : options.images) {
-    KINGLET_TRY(check_image(*image, model_.config()));
+    KINGLET_TRY(check_image(*image, model().config()));
   }
-  std::vector<PlacedImage> images;
-  if (!options.replaces_context) images = images_;
-  for (PlacedImage& placed : images) {
-    placed.image = find_image(image_token(*placed.image, 0), options.images);
-  }
-  KINGLET_TRY(place_images(tokens, n_old, options.images, images));
-  const uint32_t n_kept = options.replaces_context ? common_prefix(tokens) : state_.size();
-  KINGLET_TRY(check_images(images, n_kept));
+  KINGLET_ASSIGN(ContextImages images, images_.with(tokens, n_old, options.images));
+  KINGLET_TRY(images.check_rows(options.replaces_context ? common_prefix(tokens) : n_computed()));
   if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
   images_ = std::move(images);
   appending_ = {.output = options.output,
                 .cancellation = options.cancellation,
                 .n_before = n_positions(),
                 .keeps_batches = options.replaces_context};
-  state_.pin();
+  sequence_->pin();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return {};
 }
@@ -314,11 +158,11 @@ Status Session::begin_logits(const Cancellation& cancellation) {
     return Error{ErrorCode::invalid_argument, "an empty context has no logits"};
   }
   forget_guesses();
-  const uint32_t place = n_left() == 0 ? place_before(n_positions() - 1) : state_.size();
-  KINGLET_TRY(check_images(images_, place));
+  const uint32_t place = n_left() == 0 ? place_before(n_positions() - 1) : n_computed();
+  KINGLET_TRY(images_.check_rows(place));
   if (n_left() == 0) {
-    KINGLET_TRY(state_.unshare(place));  // may fail, so it must come before truncate()
-    KINGLET_TRY(state_.truncate(place));
+    KINGLET_TRY(sequence_->unshare(place));  // may fail, so it must come before truncate()
+    KINGLET_TRY(sequence_->truncate(place));
   }
   appending_ = {.output = Output::logits,
                 .cancellation = cancellation,
@@ -334,7 +178,7 @@ Status Session::advance(uint32_t max_batch) {
     KINGLET_TRY(abandon());
     return status;
   }
-  if (appending_->keeps_batches) appending_->n_before = state_.size();
+  if (appending_->keeps_batches) appending_->n_before = n_computed();
   if (n_left() == 0) end_appending();
   return {};
 }
@@ -356,12 +200,13 @@ Status Session::look_ahead(std::span<const TokenId> guesses, const Cancellation&
   guesses_.first = n_positions();
   const uint32_t n = n_left();
   tokens_.insert(tokens_.end(), ahead.begin(), ahead.end());
-  const auto batch = std::span<const TokenId>(tokens_).subspan(state_.size());
-  Status status = forward(model_, pool_, scratch_, state_, batch, Output::logits, cancellation,
-                          ahead.size(), images_);
+  Status status = compute(n_left(), {.output = Output::logits,
+                                     .n_guesses = static_cast<uint32_t>(ahead.size()),
+                                     .cancellation = cancellation,
+                                     .images = images()});
   tokens_.resize(guesses_.first);
   if (status.ok()) status = commit_guesses(n);
-  if (status.ok()) status = check_finite(logits(), n_positions());
+  if (status.ok()) status = check_finite(n_positions());
   if (!status.ok()) forget_guesses();
   end_appending();
   return status;
@@ -376,52 +221,49 @@ Result<bool> Session::take_guess() {
   }
   ++guesses_.n_taken;
   KINGLET_TRY(commit_guesses(1));
-  KINGLET_TRY(check_finite(logits(), n_positions()));
+  KINGLET_TRY(check_finite(n_positions()));
   return true;
 }
 
 Status Session::settle() {
-  const uint32_t n_computed = guesses_.first + guesses_.n_taken;
-  const bool is_behind = !guesses_.tokens.empty() && state_.size() < n_computed;
+  const uint32_t n_taken = guesses_.first + guesses_.n_taken;
+  const bool is_behind = !guesses_.tokens.empty() && n_computed() < n_taken;
   forget_guesses();
   if (!is_behind) return {};
-  return forward(
-      model_, pool_, scratch_, state_,
-      std::span<const TokenId>(tokens_).subspan(state_.size(), n_computed - state_.size()),
-      Output::none, {}, 0, images_);
+  return compute(n_taken - n_computed(), {.output = Output::none, .images = images()});
 }
 
 uint32_t Session::n_guesses_room() const {
-  const uint32_t n = state_.size() + n_left();
-  const auto left_to = [n](uint32_t step) { return static_cast<uint32_t>(round_up(n, step) - n); };
-  const uint32_t in_page = left_to(kv_store().config().page_positions);
-  const uint32_t in_batch = scratch_.n_logit_rows - std::min(scratch_.n_logit_rows, n_left());
-  const uint32_t room = std::min({n_ctx() - n, in_page, in_batch});
+  const uint32_t in_batch =
+      sequence_->n_logit_rows() - std::min(sequence_->n_logit_rows(), n_left());
+  const uint32_t room = std::min(sequence_->room_after(n_positions()), in_batch);
+  if (!has_recurrent_state()) return room;
   // Checkpoints must be where they would be if tokens were computed one by one.
-  return state_.recurrent().is_empty() ? room : std::min(room, left_to(kCheckpointInterval));
+  const auto checkpoint = static_cast<uint32_t>(round_up(n_positions(), kCheckpointInterval));
+  return std::min(room, checkpoint - n_positions());
 }
 
 // Commits n computed tokens. A recurrent state is committed only when all guesses are taken: it is
 // the state after the last of them.
 Status Session::commit_guesses(uint32_t n) {
-  if (state_.recurrent().is_empty()) return state_.commit(n);
+  if (!has_recurrent_state()) return sequence_->commit(n);
   if (!guesses_.is_taken()) return {};
-  const uint32_t n_before = state_.size();
-  KINGLET_TRY(state_.commit());
-  if (state_.size() / kCheckpointInterval > n_before / kCheckpointInterval) add_checkpoint();
+  const uint32_t n_before = n_computed();
+  KINGLET_TRY(sequence_->commit(guesses_.first + guesses_.n_taken - n_before));
+  if (n_computed() / kCheckpointInterval > n_before / kCheckpointInterval) add_checkpoint();
   return {};
 }
 
 void Session::forget_guesses() {
   if (guesses_.tokens.empty()) return;
-  state_.rollback();
+  sequence_->rollback();
   guesses_.tokens.clear();
   guesses_.n_taken = 0;
 }
 
 void Session::end_appending() {
   appending_.reset();
-  state_.unpin();
+  sequence_->unpin();
 }
 
 Status Session::defer(TokenId token) {
@@ -433,44 +275,36 @@ Status Session::defer(TokenId token) {
   return {};
 }
 
-Status Session::compute_batch(uint32_t max_batch) {
-  const uint32_t n = n_next(std::min(n_batch(), max_batch));
-  const Output output = n == n_left() ? appending_->output : Output::none;
-  const uint32_t n_before = state_.size();
-  if (n > n_batch()) {
-    KINGLET_ASSIGN(scratch_, Scratch::create(model_, n, pool_.n_threads()));
-  }
-  KINGLET_TRY(forward(model_, pool_, scratch_, state_,
-                      std::span<const TokenId>(tokens_).subspan(n_before, n), output,
-                      appending_->cancellation, 0, images_));
-  const bool is_due = state_.size() / kCheckpointInterval > n_before / kCheckpointInterval;
-  if (is_due || state_.size() == image_checkpoint()) add_checkpoint();
-  return output == Output::logits ? check_finite(logits(), state_.size()) : Status();
+// Computes the next n tokens.
+Status Session::compute(uint32_t n, const StepOptions& options) {
+  return sequence_->forward(std::span<const TokenId>(tokens_).subspan(n_computed(), n), options);
 }
 
-// Returns the number of tokens of the next batch: at most `most`, except for a picture whose rows
-// see each other, which needs all its rows in one batch.
-uint32_t Session::n_next(uint32_t most) const {
-  const uint32_t begin = state_.size();
-  const uint32_t n = std::min(n_left(), most);
-  for (const PlacedImage& placed : images_) {
-    if (!placed.image->sees_all || placed.end() <= begin) continue;
-    return placed.first > begin ? std::min(n, placed.first - begin) : placed.n_rows;
-  }
+Status Session::compute_batch(uint32_t max_batch) {
+  const uint32_t n_before = n_computed();
   const uint32_t stop = image_checkpoint();
-  return begin < stop ? std::min(n, stop - begin) : n;
+  uint32_t n = images_.batch_size(n_before, std::min({n_left(), n_batch(), max_batch}));
+  if (n_before < stop) n = std::min(n, stop - n_before);
+  if (n > n_batch()) KINGLET_TRY(sequence_->grow_batch(n));
+  const Output output = n == n_left() ? appending_->output : Output::none;
+  KINGLET_TRY(
+      compute(n, {.output = output, .cancellation = appending_->cancellation, .images = images()}));
+  const bool is_due = n_computed() / kCheckpointInterval > n_before / kCheckpointInterval;
+  if (is_due || n_computed() == stop) add_checkpoint();
+  return output == Output::logits ? check_finite(n_computed()) : Status();
 }
 
 // Returns the position after the last picture, where a checkpoint is kept: another question about
 // the picture then need not compute it again. 0: none is needed.
 uint32_t Session::image_checkpoint() const {
-  const bool goes_anywhere = state_.recurrent().is_empty() && state_.groups().size() == 1;
-  return goes_anywhere || images_.empty() ? 0 : images_.back().end();
+  const bool goes_anywhere = !has_recurrent_state() && sequence_->saved_rows().n_spare == kAllRows;
+  return goes_anywhere ? 0 : images_.end();
 }
 
-// Checks the output after the first n_before positions.
-Status Session::check_finite(std::span<const float> output, uint32_t n_before) const {
-  if (!std::isnan(model_.kernels().largest(output.data(), output.size()))) return {};
+// Checks the logits after the first n_before positions.
+Status Session::check_finite(uint32_t n_before) {
+  const std::span<const float> output = logits();
+  if (!std::isnan(model().kernels().largest(output.data(), output.size()))) return {};
   const auto bad =
       std::find_if_not(output.begin(), output.end(), [](float x) { return std::isfinite(x); });
   return Error{ErrorCode::not_finite,

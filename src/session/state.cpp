@@ -15,52 +15,37 @@ namespace {
 
 constexpr size_t kChecked = offsetof(StateHeader, model);  // where the checksum's bytes begin
 
-// The first position of which the state has a layer's rows.
-uint32_t first_row(const StateHeader& header, const RowShape& shape) {
-  return header.n_spare == SequenceState::kAllRows
-             ? 0
-             : first_kept(shape.window, header.n_positions, header.n_spare);
-}
-
-// Bytes of a layer's rows at a position.
-uint64_t row_bytes(const StateHeader& header, const RowShape& shape) {
-  return shape.n_kv_heads *
-         (kv_kind_info(static_cast<KvKind>(header.k_kind)).row_bytes(shape.head_dim) +
-          kv_kind_info(static_cast<KvKind>(header.v_kind)).row_bytes(shape.head_dim));
+SavedRows rows_of(const StateHeader& header, const Session& session) {
+  return {.shapes = session.model().state_shape().rows,
+          .k_kind = static_cast<KvKind>(header.k_kind),
+          .v_kind = static_cast<KvKind>(header.v_kind),
+          .n_positions = header.n_positions,
+          .n_spare = header.n_spare};
 }
 
 // No sum overflows if the header's numbers are those of a session in memory.
-uint64_t bytes_of(const StateHeader& header, const std::vector<RowShape>& shapes) {
-  uint64_t sum = sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
-                 header.n_images * uint64_t{sizeof(StateImage)} +
-                 header.n_recurrent * sizeof(float);
-  for (const RowShape& shape : shapes) {
-    sum += (header.n_positions - first_row(header, shape)) * row_bytes(header, shape);
-  }
-  return sum;
-}
-
-const std::vector<RowShape>& shapes_of(const Session& session) {
-  return session.model().state_shape().rows;
+uint64_t bytes_of(const StateHeader& header, const SavedRows& rows) {
+  return sizeof header + header.n_tokens * uint64_t{sizeof(TokenId)} +
+         header.n_images * uint64_t{sizeof(StateImage)} + header.n_recurrent * sizeof(float) +
+         rows.bytes();
 }
 
 StateHeader header_of(const Session& session) {
-  KvStoreConfig kv = session.kv_store().config();
-  kv.rows = shapes_of(session);
+  const SavedRows rows = session.sequence().saved_rows();
   StateHeader header{.magic = {'K', 'G', 'L', 'S'},
                      .version = session.images().empty() ? kTextStateVersion : kStateVersion,
                      .checksum = 0,
                      .model = session.model().identity(),
                      .n_recurrent = session.model().state_shape().n_recurrent,
-                     .position_bytes = kv.bytes_per_position(),
-                     .k_kind = static_cast<uint32_t>(kv.k_kind),
-                     .v_kind = static_cast<uint32_t>(kv.v_kind),
+                     .position_bytes = rows.position_bytes(),
+                     .k_kind = static_cast<uint32_t>(rows.k_kind),
+                     .v_kind = static_cast<uint32_t>(rows.v_kind),
                      .n_tokens = session.n_positions(),
-                     .n_positions = session.state().size(),
-                     .n_spare = session.state().n_spare(),
+                     .n_positions = rows.n_positions,
+                     .n_spare = rows.n_spare,
                      .n_images = static_cast<uint32_t>(session.images().size()),
                      .n_bytes = 0};
-  header.n_bytes = bytes_of(header, shapes_of(session));
+  header.n_bytes = bytes_of(header, rows);
   return header;
 }
 
@@ -111,10 +96,10 @@ Status check_shape(const StateHeader& found, const Session& session) {
     return Error{ErrorCode::context_full, cat("the state holds ", found.n_tokens,
                                               " positions, the session ", session.n_ctx())};
   }
-  const bool has_spare = found.n_spare <= kWindowSpare || found.n_spare == SequenceState::kAllRows;
+  const bool has_spare = found.n_spare <= kWindowSpare || found.n_spare == kAllRows;
   if (found.n_positions > found.n_tokens || !has_spare ||
       (found.n_images > 0) != (found.version == kStateVersion) ||
-      found.n_bytes != bytes_of(found, shapes_of(session))) {
+      found.n_bytes != bytes_of(found, rows_of(found, session))) {
     return corrupt(cat(found.n_bytes, " bytes for ", found.n_tokens, " tokens, ", found.n_positions,
                        " of them computed"));
   }
@@ -189,74 +174,6 @@ Status check_recurrent(std::span<const std::byte> bytes) {
   return corrupt("a number of the recurrent layers is not finite");
 }
 
-// Checks that all keys and values are finite: attention relies on that.
-Status check_rows(const StateHeader& header, const std::vector<RowShape>& shapes,
-                  std::span<const std::byte> rows) {
-  std::vector<std::byte> codes;
-  std::vector<float> scales;
-  std::vector<float> numbers;
-  const auto next_is_finite = [&](const KvKindInfo& kind, uint32_t head_dim) {
-    codes.resize(static_cast<size_t>(kind.code_bytes(head_dim)));
-    scales.resize(static_cast<size_t>(kind.n_scales(head_dim)));
-    numbers.resize(head_dim);
-    rows = read_values(read_values(rows, codes), scales);
-    kind.read_row(codes.data(), scales.data(), 0, head_dim, numbers.data());
-    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
-  };
-  const KvKindInfo& k_kind = kv_kind_info(static_cast<KvKind>(header.k_kind));
-  const KvKindInfo& v_kind = kv_kind_info(static_cast<KvKind>(header.v_kind));
-  for (uint32_t position = 0; position < header.n_positions; ++position) {
-    for (const RowShape& shape : shapes) {
-      if (position < first_row(header, shape)) continue;
-      for (uint32_t head = 0; head < shape.n_kv_heads; ++head) {
-        if (!next_is_finite(k_kind, shape.head_dim) || !next_is_finite(v_kind, shape.head_dim)) {
-          return corrupt("a key or value is not finite");
-        }
-      }
-    }
-  }
-  return {};
-}
-
-// Copies the rows of the state: from `from` to the session, or, if `from` is null, from the session
-// to `to`. Rows that the session does not keep are left out.
-void copy_rows(const StateHeader& header, const Session& session, const std::byte* from,
-               std::byte* to) {
-  const std::vector<RowShape>& shapes = shapes_of(session);
-  size_t of_layer = 0;  // where the layer's rows at a position begin
-  size_t at = 0;
-  const auto copy = [&](void* row, size_t n_bytes) {
-    if (from != nullptr) {
-      std::memcpy(row, from + at, n_bytes);
-    } else {
-      std::memcpy(to + at, row, n_bytes);
-    }
-    at += n_bytes;
-  };
-  for (uint32_t position = 0; position < header.n_positions; ++position) {
-    for (uint32_t i = 0; i < shapes.size(); ++i) {
-      if (position < first_row(header, shapes[i])) continue;
-      at = of_layer;
-      session.state().for_each_row_at(i, position,
-                                      [&](std::span<std::byte> codes, std::span<float> scales) {
-                                        copy(codes.data(), codes.size());
-                                        copy(scales.data(), scales.size_bytes());
-                                      });
-      of_layer += static_cast<size_t>(row_bytes(header, shapes[i]));
-    }
-  }
-}
-
-// Whether the state has every row that the session would keep.
-bool has_all_rows(const StateHeader& header, const Session& session) {
-  const std::vector<RowShape>& shapes = shapes_of(session);
-  for (uint32_t i = 0; i < shapes.size(); ++i) {
-    const uint32_t wanted = session.state().first_row(i, header.n_positions, header.n_spare);
-    if (wanted < first_row(header, shapes[i])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<AlignedBuffer> save_state(const Session& session) {
@@ -270,9 +187,9 @@ Result<AlignedBuffer> save_state(const Session& session) {
     std::memcpy(at, &image, sizeof image);
     at += sizeof image;
   }
-  const std::span<const std::byte> recurrent = session.state().recurrent().as_bytes();
-  std::byte* rows = std::copy(recurrent.begin(), recurrent.end(), at);
-  copy_rows(header, session, nullptr, rows);
+  const std::span<std::byte> rest(at, buffer.bytes().data() + buffer.size());
+  const auto n_recurrent = static_cast<size_t>(header.n_recurrent) * sizeof(float);
+  session.sequence().save(rest.subspan(n_recurrent), rest.first(n_recurrent));
   std::memcpy(buffer.data(), &header, sizeof header);
   header.checksum = hash_bytes(buffer.bytes().subspan(kChecked));
   std::memcpy(buffer.data(), &header, sizeof header);
@@ -293,13 +210,9 @@ Status restore_state(Session& session, std::span<const std::byte> bytes) {
       place_images(images.first(header.n_images * sizeof(StateImage)), tokens, config, placed));
   KINGLET_TRY(check_tokens(tokens, placed, config.vocab_size));
   KINGLET_TRY(check_recurrent(recurrent));
-  KINGLET_TRY(check_rows(header, shapes_of(session), rows));
-
-  if (!has_all_rows(header, session)) return session.overwrite(tokens, std::move(placed), 0, 0, {});
-  KINGLET_TRY(
-      session.overwrite(tokens, std::move(placed), header.n_positions, header.n_spare, recurrent));
-  copy_rows(header, session, rows.data(), nullptr);
-  return {};
+  const SavedRows saved = rows_of(header, session);
+  if (!saved.are_finite(rows)) return corrupt("a key or value is not finite");
+  return session.restore(tokens, std::move(placed), saved, rows, recurrent);
 }
 
 }  // namespace kinglet

@@ -5,13 +5,7 @@
 //   72           the tokens, int32 [n_tokens]: negative for rows of pictures
 //                the pictures, StateImage [n_images]
 //                the recurrent layers' state after n_positions, float [n_recurrent]
-//                the keys and values as they are stored, position by position: for each layer that
-//                keeps the position and each KV head, the key's codes and scales, then the value's
-//                (see tensor/kv_kind.h)
-//
-// Layers without a window keep all positions. Layers with a window keep those from
-// first_kept(window, n_positions, n_spare) on (see kv/kv_plan.h), or all of them if n_spare is
-// SequenceState::kAllRows.
+//                the keys and values, see kv/saved_rows.h
 //
 // All numbers are little-endian. There is no padding.
 #pragma once
@@ -40,7 +34,7 @@ struct StateHeader {
   uint32_t v_kind;
   uint32_t n_tokens;
   uint32_t n_positions;  // the number of tokens that are computed: the first ones
-  uint32_t n_spare;      // positions that windows keep in addition to those the next token sees
+  uint32_t n_spare;      // see SavedRows
   uint32_t n_images;
   uint64_t n_bytes;  // of the state, including this header
 };

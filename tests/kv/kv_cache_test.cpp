@@ -56,17 +56,19 @@ std::vector<float> negative(std::vector<float> row) {
   return row;
 }
 
-Status push(KvCache& cache, uint32_t number) {
+// Writes position i of a step.
+Status write(KvCache& cache, uint32_t i, uint32_t number) {
+  KINGLET_TRY(cache.reserve(i + 1));
   for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
     const auto row = row_of(number, layer);
-    KINGLET_TRY(cache.push(layer, row, negative(row)));
+    KINGLET_TRY(cache.write(layer, i, row, negative(row)));
   }
   return {};
 }
 
 Status append(KvCache& cache, uint32_t number) {
-  KINGLET_TRY(push(cache, number));
-  return cache.commit();
+  KINGLET_TRY(write(cache, 0, number));
+  return cache.commit(1);
 }
 
 // A cache of the positions 0, 1, … n - 1, with the rows of row_of(position).
@@ -107,13 +109,22 @@ struct Written {
   Written(uint32_t number) : key(number), value(number) {}  // NOLINT: implicit by design
 };
 
+// Calls f(codes, scales) for all rows, in the order in which they are saved.
+template <class F>
+void for_each_row(const KvCache& cache, const F& f) {
+  for (uint32_t position = cache.first_position(); position < cache.size(); ++position) {
+    for (uint32_t layer = 0; layer < kRows.size(); ++layer)
+      cache.for_each_row_at(layer, position, f);
+  }
+}
+
 // Compares bit for bit, both what attention reads and what is saved.
 void expect_contents(const KvCache& cache, const std::vector<Written>& written) {
   const auto [k_kind, v_kind] =
       std::pair(cache.store().config().k_kind, cache.store().config().v_kind);
   ASSERT_EQ(cache.size(), written.size());
   std::vector<StoredRow> saved;
-  cache.for_each_row([&](std::span<const std::byte> codes, std::span<const float> scales) {
+  for_each_row(cache, [&](std::span<const std::byte> codes, std::span<const float> scales) {
     saved.push_back({{codes.begin(), codes.end()}, {scales.begin(), scales.end()}});
   });
   auto next = saved.begin();
@@ -153,9 +164,9 @@ TEST(KvCache, GivesBackWhatWasCommitted) {
   }
 }
 
-TEST(KvCache, AttentionSeesWhatIsPushed) {
+TEST(KvCache, AttentionSeesWhatIsWritten) {
   KvCache cache = cache_of(make_store(), 1);
-  ASSERT_TRUE(push(cache, 7).ok());
+  ASSERT_TRUE(write(cache, 0, 7).ok());
   for (uint32_t layer = 0; layer < kRows.size(); ++layer) {
     const uint32_t head = kRows[layer].n_kv_heads - 1;
     const uint32_t head_dim = kRows[layer].head_dim;
@@ -170,52 +181,53 @@ TEST(KvCache, NamesTheSideOfAWrongLength) {
   KvCache cache(make_store(), kCapacity);
   const std::vector<float> right(80);
   const std::vector<float> wrong(79);
-  EXPECT_EQ(cache.push(0, wrong, wrong).error().message,
+  ASSERT_TRUE(cache.reserve(1).ok());
+  EXPECT_EQ(cache.write(0, 0, wrong, wrong).error().message,
             "KV cache: a key has 79 elements, expected 80");
-  EXPECT_EQ(cache.push(0, right, wrong).error().message,
+  EXPECT_EQ(cache.write(0, 0, right, wrong).error().message,
             "KV cache: a value has 79 elements, expected 80");
   // The next layer's rows are shorter.
-  EXPECT_EQ(cache.push(1, right, right).error().message,
+  EXPECT_EQ(cache.write(1, 0, right, right).error().message,
             "KV cache: a key has 80 elements, expected 64");
-  EXPECT_EQ(cache.push(3, right, right).error().message, "KV cache: layer 3 of 3 does not exist");
+  EXPECT_EQ(cache.write(3, 0, right, right).error().message,
+            "KV cache: layer 3 of 3 does not exist");
 }
 
 TEST(KvCache, RefusesPositionsPastItsCapacity) {
   KvCache cache = cache_of(make_store(), kCapacity);
-  const std::vector<float> row(80);
-  const auto status = cache.push(0, row, row);
+  const auto status = cache.reserve(1);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::context_full);
   EXPECT_EQ(status.error().message,
             "the context is full: it holds 48 of 48 positions, 1 more do not fit");
   EXPECT_EQ(cache.reserve(UINT32_MAX).error().code, ErrorCode::context_full);
-  // A wrong length is reported first.
-  const std::vector<float> wrong(81);
-  EXPECT_EQ(cache.push(0, wrong, row).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(cache.push(0, row, wrong).error().code, ErrorCode::invalid_argument);
   expect_contents(cache, first(kCapacity));
 }
 
-TEST(KvCache, CommitsAllLayersOrNone) {
+TEST(KvCache, RefusesPositionsThatAreNotReserved) {
   KvCache cache = cache_of(make_store(), 1);
-  ASSERT_TRUE(cache.push(0, row_of(1, 0), row_of(1, 0)).ok());
-  EXPECT_EQ(cache.commit().error().message,
-            "KV cache: a step pushed 0 positions onto layer 1 but 1 onto layer 0");
-  EXPECT_EQ(cache.size(), 1u);
+  const std::vector<float> row = row_of(1, 0);
+  EXPECT_EQ(cache.write(0, 0, row, row).error().message,
+            "KV cache: position 0 of a step of 0 is not reserved");
+  ASSERT_TRUE(cache.reserve(2).ok());
+  ASSERT_TRUE(cache.write(0, 1, row, row).ok());
+  EXPECT_EQ(cache.write(0, 2, row, row).error().message,
+            "KV cache: position 2 of a step of 2 is not reserved");
   cache.rollback();
-  EXPECT_TRUE(cache.commit().ok());
+  EXPECT_EQ(cache.write(0, 0, row, row).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(cache.commit(1).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(cache.size(), 1u);
   // The position that was rolled back can be written again.
   ASSERT_TRUE(append(cache, 1).ok());
   expect_contents(cache, first(2));
 }
 
-TEST(KvCache, CommitsAPartOfWhatWasPushed) {
+TEST(KvCache, CommitsAPartOfAStep) {
   KvCache cache = cache_of(make_store(), 2);
-  for (uint32_t i = 2; i < 8; ++i) ASSERT_TRUE(push(cache, i).ok());
+  for (uint32_t i = 2; i < 8; ++i) ASSERT_TRUE(write(cache, i - 2, i).ok());
   ASSERT_TRUE(cache.commit(1).ok() && cache.commit(2).ok());
   expect_contents(cache, first(5));
-  EXPECT_EQ(cache.commit(4).error().message,
-            "KV cache: cannot commit 4 positions, a layer was given 3");
+  EXPECT_EQ(cache.commit(4).error().message, "KV cache: cannot commit 4 positions, 3 are reserved");
   auto fork = cache.fork();
   ASSERT_TRUE(fork.ok());
   expect_contents(fork.value(), first(5));
@@ -227,12 +239,12 @@ TEST(KvCache, CommitsAPartOfWhatWasPushed) {
   expect_contents(cache, first(7));
 }
 
-TEST(KvCache, WithoutLayersCommitsWhatWasReserved) {
+TEST(KvCache, CountsPositionsWithoutLayers) {
   auto store = KvStore::create({.page_positions = 4, .n_pages = 2});
   ASSERT_TRUE(store.ok());
   KvCache cache(store.value(), 8);
   ASSERT_TRUE(cache.reserve(3).ok());
-  ASSERT_TRUE(cache.commit().ok());
+  ASSERT_TRUE(cache.commit(3).ok());
   EXPECT_EQ(cache.size(), 3u);
   EXPECT_EQ(cache.reserve(6).error().code, ErrorCode::context_full);
 }
@@ -245,16 +257,17 @@ TEST(KvCache, AStepThatFailsLeavesEveryLayerAsItWas) {
     KvCache cache = cache_of(store, 6);
     const uint32_t n_used = store->n_used();
     for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
-      for (uint32_t number = 6; number < 10; ++number) ASSERT_TRUE(push(cache, number).ok());
+      for (uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(write(cache, i, 6 + i).ok());
+      ASSERT_TRUE(cache.reserve(5).ok());
       for (uint32_t layer = 0; layer < 2; ++layer) {
-        ASSERT_TRUE(cache.push(layer, row_of(10, layer), row_of(10, layer)).ok());
+        ASSERT_TRUE(cache.write(layer, 4, row_of(10, layer), row_of(10, layer)).ok());
       }
       const auto good = row_of(10, 2);
       auto row = good;
       row.back() = bad;
-      EXPECT_EQ(cache.push(2, row, good).error().message,
+      EXPECT_EQ(cache.write(2, 4, row, good).error().message,
                 "KV cache: the key of layer 2, position 10, head 2 holds NaN or infinity");
-      const Status refused = cache.push(2, good, row);
+      const Status refused = cache.write(2, 4, good, row);
       ASSERT_FALSE(refused.ok());
       EXPECT_EQ(refused.error().code, ErrorCode::not_finite);
       cache.rollback();
@@ -331,12 +344,12 @@ TEST(KvCache, ForksSharePagesUntilOneWrites) {
 TEST(KvCache, InOnePieceIsCopiedByAFork) {
   const auto store = make_store(KvKind::q4, KvKind::f32, {kCapacity, 1});
   KvCache parent = cache_of(store, 6);
-  ASSERT_TRUE(push(parent, 99).ok());  // in a step that the fork does not know of
+  ASSERT_TRUE(write(parent, 0, 99).ok());  // in a step that the fork does not know of
   KvCache child = fork_of(parent);
   EXPECT_NE(&child.store(), store.get());
   EXPECT_EQ(child.store().n_page_copies(), 0u);
   ASSERT_TRUE(append(child, 100).ok());
-  ASSERT_TRUE(parent.commit().ok());
+  ASSERT_TRUE(parent.commit(1).ok());
   expect_contents(parent, {0, 1, 2, 3, 4, 5, 99});
   expect_contents(child, {0, 1, 2, 3, 4, 5, 100});
 }
@@ -367,8 +380,9 @@ TEST(KvCache, ManyForksTakeOnlyTheirOwnPages) {
     ASSERT_EQ(store.n_used(), n_shared);
     for (KvCache& fork : forks) {
       for (uint32_t i = 0; i < kWritten; ++i) {
-        ASSERT_TRUE(fork.push(0, row, row).ok());
-        ASSERT_TRUE(fork.commit().ok());
+        ASSERT_TRUE(fork.reserve(1).ok());
+        ASSERT_TRUE(fork.write(0, 0, row, row).ok());
+        ASSERT_TRUE(fork.commit(1).ok());
       }
     }
     EXPECT_EQ(store.n_used(), n_shared + kForks * n_own) << page_positions;
@@ -473,7 +487,7 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
   void fail_half_way(KvCache& cache) {
     if (succeeded(cache.reserve(2))) {
       const auto row = row_of(9999, 0);
-      ASSERT_TRUE(cache.push(0, row, row).ok());
+      ASSERT_TRUE(cache.write(0, 1, row, row).ok());
     }
     cache.rollback();
   }
@@ -509,12 +523,13 @@ class AgainstTheTruth : public testing::TestWithParam<size_t> {
   void overwrite(Sequence& sequence) {
     std::vector<std::pair<std::vector<std::byte>, std::vector<float>>> rows;
     const Sequence& other = sequences_[number(static_cast<uint32_t>(sequences_.size()))];
-    other.cache->for_each_row([&](std::span<const std::byte> codes, std::span<const float> scales) {
-      rows.push_back({{codes.begin(), codes.end()}, {scales.begin(), scales.end()}});
-    });
+    for_each_row(*other.cache,
+                 [&](std::span<const std::byte> codes, std::span<const float> scales) {
+                   rows.push_back({{codes.begin(), codes.end()}, {scales.begin(), scales.end()}});
+                 });
     if (!succeeded(sequence.cache->overwrite(other.cache->size()))) return;
     auto next = rows.begin();
-    sequence.cache->for_each_row([&](std::span<std::byte> codes, std::span<float> scales) {
+    for_each_row(*sequence.cache, [&](std::span<std::byte> codes, std::span<float> scales) {
       std::copy(next->first.begin(), next->first.end(), codes.begin());
       std::copy(next->second.begin(), next->second.end(), scales.begin());
       ++next;

@@ -80,9 +80,9 @@ class TrackedCache {
     for (uint32_t i = 0; i < n; ++i) {
       numbers_.push_back(++last_);
       const std::vector<float> row = {static_cast<float>(last_), 1.0f};
-      ASSERT_TRUE(cache_.push(0, row, row).ok());
+      ASSERT_TRUE(cache_.write(0, i, row, row).ok());
     }
-    ASSERT_TRUE(cache_.commit().ok());
+    ASSERT_TRUE(cache_.commit(n).ok());
   }
 
   void truncate(uint32_t n) {

@@ -269,10 +269,11 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   KvCache& cache = state.value().rows();
   const RowShape& heads = runner->model.state_shape().rows[0];
   const std::vector<float> row(heads.n_kv_heads * heads.head_dim, 1.0f);
+  ASSERT_TRUE(cache.reserve(1).ok());
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    ASSERT_TRUE(cache.push(layer, row, row).ok());
+    ASSERT_TRUE(cache.write(layer, 0, row, row).ok());
   }
-  ASSERT_TRUE(cache.commit().ok());
+  ASSERT_TRUE(cache.commit(1).ok());
   const std::vector<int32_t> tokens = {3, 4};
   const Status failed =
       forward(runner->model, runner->pool, runner->scratch, state.value(), tokens, Output::logits);
@@ -281,9 +282,8 @@ TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   EXPECT_EQ(cache.size(), 1u);
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     EXPECT_EQ(value_at(cache, layer, 0, 0), std::vector<float>(heads.head_dim, 1.0f));
-    ASSERT_TRUE(cache.push(layer, row, row).ok());  // nothing was pushed before
   }
-  EXPECT_TRUE(cache.commit().ok());
+  EXPECT_EQ(cache.commit(1).error().code, ErrorCode::invalid_argument);  // nothing is reserved
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_P(Together, GivesEachSequenceItsLogitsAlone) {
   }
   ASSERT_TRUE(run(states_, tokens_).ok());
   for (size_t i = 0; i < states_.size(); ++i) {
-    ASSERT_TRUE(states_[i]->commit().ok());
+    ASSERT_TRUE(states_[i]->commit(1).ok());
     EXPECT_EQ(states_[i]->size(), 2 + 5 * i);
   }
 }

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr SessionOptions kSession{.n_ctx = 128, .n_batch = 16, .page_positions = 8};
+constexpr SequenceOptions kSession{.n_ctx = 128, .n_batch = 16, .page_positions = 8};
 
 class SchedulerTest : public testing::Test {
  protected:

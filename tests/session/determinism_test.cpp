@@ -81,7 +81,7 @@ TEST_P(Determinism, DoesNotDependOnThreads) {
 }
 
 std::vector<float> logits_in_batches(const Model& model, ThreadPool& pool,
-                                     std::span<const TokenId> tokens, SessionOptions options) {
+                                     std::span<const TokenId> tokens, SequenceOptions options) {
   options.n_ctx = static_cast<uint32_t>(tokens.size());
   auto session = Session::create(model, pool, options);
   EXPECT_TRUE(session.ok());
@@ -104,7 +104,7 @@ TEST_P(Determinism, DoesNotDependOnBatches) {
     tokens.push_back(static_cast<TokenId>((i * 37 + 5) % model.value().config().vocab_size));
   }
   for (const KvKind kind : kKinds) {
-    SessionOptions options = {.n_batch = 1, .k_kind = kind, .v_kind = kind};
+    SequenceOptions options = {.n_batch = 1, .k_kind = kind, .v_kind = kind};
     const auto alone = logits_in_batches(model.value(), pool, tokens, options);
     for (const uint32_t n_batch : {2u, 7u, 8u}) {
       options.n_batch = n_batch;

@@ -129,12 +129,12 @@ TEST_P(EachModel, CancelledAnywhereItIsAsItWas) {
   ASSERT_FALSE(cancelled.ok());
   EXPECT_EQ(cancelled.error().code, ErrorCode::cancelled);
   EXPECT_EQ(one->n_positions(), 20u);
-  EXPECT_EQ(one->state().size(), 20u);
+  EXPECT_EQ(one->n_computed(), 20u);
   // A step after the first batches may also fail: here, by an id outside the vocabulary.
   auto bad = more;
   bad[25] = static_cast<TokenId>(loaded_->model.config().vocab_size);
   EXPECT_EQ(one->append(bad).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(one->state().size(), 20u);
+  EXPECT_EQ(one->n_computed(), 20u);
   EXPECT_LT(difference(logits_after(*one, more), expected), kClose);
 }
 
@@ -153,19 +153,19 @@ TEST_P(EachModel, AbandonedBetweenBatchesItIsAsItWas) {
     EXPECT_EQ(one->n_left(), 30u - 7u * static_cast<uint32_t>(n_batches));
     ASSERT_TRUE(one->abandon().ok() && one->abandon().ok());
     EXPECT_EQ(one->n_positions(), 20u);
-    EXPECT_EQ(one->state().size(), 20u);
+    EXPECT_EQ(one->n_computed(), 20u);
   }
   // The next append also abandons the unfinished one, and so does a batch that fails.
   ASSERT_TRUE(one->begin(more, {}).ok() && one->advance().ok());
   EXPECT_EQ(one->append({}).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(one->state().size(), 20u);
+  EXPECT_EQ(one->n_computed(), 20u);
   auto bad = more;
   bad[25] = -1;
   ASSERT_TRUE(one->begin(bad, {}).ok() && one->advance().ok());
   while (one->n_left() > 0 && one->advance().ok()) {
   }
   EXPECT_EQ(one->n_positions(), 20u);
-  EXPECT_EQ(one->state().size(), 20u);
+  EXPECT_EQ(one->n_computed(), 20u);
   EXPECT_LT(difference(logits_after(*one, more), expected), kClose);
 }
 
@@ -203,7 +203,7 @@ TEST_P(EachModel, ADeferredTokenIsComputedByWhatComesNext) {
   (void)logits_after(*one, ids);
   ASSERT_TRUE(one->defer(7).ok());
   EXPECT_EQ(one->n_positions(), 21u);
-  EXPECT_EQ(one->state().size(), 20u);
+  EXPECT_EQ(one->n_computed(), 20u);
   auto fork = one->fork();
   const auto saved = save_state(*one);
   ASSERT_TRUE(fork.ok() && saved.ok());
@@ -277,12 +277,12 @@ TEST_P(EachModel, ALongChatComputesOnlyWhatIsNew) {
   const auto one = session();
   std::vector<TokenId> conversation = tokens(12);
   for (uint32_t turn = 0; turn < 20; ++turn) {
-    const uint32_t n_before = one->state().size();  // without the last token drawn
+    const uint32_t n_before = one->n_computed();  // without the last token drawn
     const auto question = tokens(6, 1000 + turn);
     conversation.insert(conversation.end(), question.begin(), question.end());
     auto generation = start(*one, conversation, 5);
     ASSERT_TRUE(generation.ok()) << generation.error().message;
-    const uint32_t n_kept = one->state().size();
+    const uint32_t n_kept = one->n_computed();
     EXPECT_EQ(n_kept, n_before) << "turn " << turn;
     if (turn > 0) {
       EXPECT_GE(n_kept + 1, conversation.size() - question.size());
@@ -309,7 +309,7 @@ TEST_P(EachModel, AnAnswerThatIsDroppedCostsNoMoreThanItself) {
   const auto other = tokens(10, 5);
   next.insert(next.end(), other.begin(), other.end());
   ASSERT_TRUE(start(*one, next, 1).ok());
-  EXPECT_EQ(one->state().size(), 60u);
+  EXPECT_EQ(one->n_computed(), 60u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EachModel,

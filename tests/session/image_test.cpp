@@ -365,7 +365,7 @@ TEST(Images, RowsThatSeeEachOtherAreComputedTogetherBesideWindows) {
   const auto picture = std::make_shared<const ImageRows>(std::move(rows));
   const auto tokens = joined({text(70), image_tokens(*picture), text(200, 1)});
   const auto session = make_session(loaded, pool, {.n_ctx = 2048, .n_batch = 8});
-  ASSERT_EQ(session->state().groups().size(), 2u);
+  ASSERT_EQ(cpu_state(session->sequence()).groups().size(), 2u);
   const auto whole =
       make_session(loaded, pool, {.n_ctx = 2048, .n_batch = 512, .keeps_all_rows = true});
   const auto expected_behind = [&](const std::vector<TokenId>& ids) {
@@ -388,7 +388,7 @@ TEST(Images, RowsThatSeeEachOtherAreComputedTogetherBesideWindows) {
     EXPECT_LT(difference(logits_after(*session, text(9, 5)), expected_behind(shorter)), kClose)
         << n;
     EXPECT_FALSE(session->images().size() == 1 &&
-                 session->images()[0].is_torn_at(session->state().size()));
+                 session->images()[0].is_torn_at(session->n_computed()));
     ASSERT_TRUE(session->truncate(0).ok());
     ASSERT_TRUE(session->begin(tokens, {.images = {&picture, 1}}).ok());
     while (session->n_left() > 0) ASSERT_TRUE(session->advance().ok());

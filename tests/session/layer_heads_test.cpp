@@ -137,7 +137,7 @@ class Teller {
   // Restores the state into a session with other pages and another context.
   void restore(const Result<AlignedBuffer>& state, uint32_t page_positions) {
     ASSERT_TRUE(state.ok());
-    SessionOptions options = options_;
+    SequenceOptions options = options_;
     options.page_positions = page_positions;
     const auto session = make_session(loaded_, pool_, options);
     append(*session, {1, 1, 1});
@@ -148,7 +148,7 @@ class Teller {
 
   const LanguageModel& loaded_;
   ThreadPool pool_;
-  SessionOptions options_;
+  SequenceOptions options_;
   std::vector<std::vector<float>> told_;
 };
 
@@ -201,9 +201,9 @@ TEST(LayerHeads, APositionCostsWhatItsLayersKeep) {
   const LanguageModel mixed = load_mixed();
   ThreadPool pool;
   const auto session = make_session(mixed, pool, {.n_ctx = 16});
-  const auto bytes = session->kv_store().config().bytes_per_position();
+  const auto bytes = cpu_state(session->sequence()).rows().store().config().bytes_per_position();
   EXPECT_EQ(bytes, (2u + 1 + 6 + 1) * 2 * kHeadDim * sizeof(float));
-  EXPECT_EQ(session->kv_bytes(), 16 * bytes);
+  EXPECT_EQ(session->bytes().kv, 16 * bytes);
 }
 
 TEST(LayerHeads, AreAsManyOfKeysAsOfQueriesWhereNothingElseIsSaid) {

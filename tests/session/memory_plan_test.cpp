@@ -69,8 +69,8 @@ Result<GgufFile> outline_of(std::string_view bytes, size_t n, StoredChoice choic
 }
 
 // The plan of a file, from no more than its header.
-Result<MemoryPlan> plan_of(const std::string& path, size_t n_threads, const SessionOptions& options,
-                           StoredChoice choice = {}) {
+Result<MemoryPlan> plan_of(const std::string& path, size_t n_threads,
+                           const SequenceOptions& options, StoredChoice choice = {}) {
   KINGLET_ASSIGN(const GgufFile whole, read_gguf_file(path));
   const auto n = static_cast<size_t>(whole.header().data_offset);
   KINGLET_ASSIGN(GgufFile outline, outline_of(bytes_of(path), n, choice));
@@ -81,7 +81,7 @@ TEST(MemoryPlan, IsWhatModelsTake) {
   ThreadPool pool(2);  // one thread where a build has no others
   for (const std::string name : kModels) {
     for (const KvKind kind : {KvKind::f32, KvKind::q4}) {
-      const SessionOptions options{.k_kind = kind, .v_kind = kind};
+      const SequenceOptions options{.k_kind = kind, .v_kind = kind};
       const auto plan = plan_of(fixture_path(name), pool.n_threads(), options);
       auto file = read_gguf_file(fixture_path(name));
       ASSERT_TRUE(file.ok());
@@ -94,9 +94,9 @@ TEST(MemoryPlan, IsWhatModelsTake) {
       if (model.value().config().makes_text()) {
         const auto session = Session::create(model.value(), pool, options);
         ASSERT_TRUE(session.ok()) << name;
-        EXPECT_EQ(planned.session.kv, session.value()->kv_bytes()) << name;
-        EXPECT_EQ(planned.session.recurrent, session.value()->recurrent_bytes()) << name;
-        EXPECT_EQ(planned.session.scratch, session.value()->scratch_bytes()) << name;
+        EXPECT_EQ(planned.session.kv, session.value()->bytes().kv) << name;
+        EXPECT_EQ(planned.session.recurrent, session.value()->bytes().recurrent) << name;
+        EXPECT_EQ(planned.session.scratch, session.value()->bytes().scratch) << name;
       } else {
         const uint32_t n_tokens = std::min(model.value().config().context_length, kMostEncoded);
         const auto encoder = Encoder::create(model.value(), pool, n_tokens);
@@ -110,15 +110,15 @@ TEST(MemoryPlan, IsWhatModelsTake) {
 TEST(MemoryPlan, CountsPagesAndWindows) {
   ThreadPool pool(2);  // one thread where a build has no others
   const LanguageModel loaded = load_stories();
-  for (const SessionOptions& options :
-       {SessionOptions{.n_ctx = 100}, SessionOptions{.n_ctx = 100, .page_positions = 32},
-        SessionOptions{.n_ctx = 64, .page_positions = 32, .pool_positions = 256},
-        SessionOptions{.n_ctx = 300, .n_batch = 7, .k_kind = KvKind::int8}}) {
+  for (const SequenceOptions& options :
+       {SequenceOptions{.n_ctx = 100}, SequenceOptions{.n_ctx = 100, .page_positions = 32},
+        SequenceOptions{.n_ctx = 64, .page_positions = 32, .pool_positions = 256},
+        SequenceOptions{.n_ctx = 300, .n_batch = 7, .k_kind = KvKind::int8}}) {
     const auto plan = plan_of(story_model_path(), pool.n_threads(), options);
     ASSERT_TRUE(plan.ok());
     const auto session = make_session(loaded, pool, options);
-    EXPECT_EQ(plan.value().session.kv, session->kv_bytes());
-    EXPECT_EQ(plan.value().session.scratch, session->scratch_bytes());
+    EXPECT_EQ(plan.value().session.kv, session->bytes().kv);
+    EXPECT_EQ(plan.value().session.scratch, session->bytes().scratch);
   }
 }
 

@@ -207,7 +207,7 @@ class Looking : public testing::TestWithParam<const char*> {
   }
 
   Outcome outcome_of(GenerationOptions options, uint32_t n_lookup,
-                     const SessionOptions& session_options) {
+                     const SequenceOptions& session_options) {
     options.n_lookup = n_lookup;
     const auto session = make_session(*loaded_, pool_, session_options);
     auto generation = Generation::start(*session, *loaded_->tokenizer, repeating_prompt(), options);
@@ -219,7 +219,8 @@ class Looking : public testing::TestWithParam<const char*> {
   }
 
   // Returns how many guesses were kept.
-  uint32_t check(const GenerationOptions& options, const SessionOptions& session = {.n_ctx = 256}) {
+  uint32_t check(const GenerationOptions& options,
+                 const SequenceOptions& session = {.n_ctx = 256}) {
     const Outcome expected = outcome_of(options, 0, session);
     EXPECT_EQ(expected.n_guessed, 0u);
     uint32_t n_accepted = 0;
@@ -328,7 +329,7 @@ TEST_P(Looking, ShiftsAFullContext) {
 
 TEST_P(Looking, IsTheSameInEveryKindOfCacheInPagesAndBatches) {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    SessionOptions session = {.n_ctx = 256, .page_positions = 16};
+    SequenceOptions session = {.n_ctx = 256, .page_positions = 16};
     session.k_kind = session.v_kind = static_cast<KvKind>(kind);
     EXPECT_GT(check(copying(60), session), 5u) << kv_kind_info(session.k_kind).name;
   }
@@ -353,7 +354,7 @@ TEST_P(Looking, LeavesThePagesOfAPoolToOthers) {
     Outcome outcome;
     do {
       answer(generation.value(), outcome, 1);
-      n_pages.push_back(session->state().rows().pages().size());
+      n_pages.push_back(cpu_state(session->sequence()).rows().pages().size());
     } while (outcome.error.empty() && outcome.steps.back().finish == FinishReason::none);
     EXPECT_EQ(outcome.n_accepted > 10, n_lookup > 0);
     return n_pages;

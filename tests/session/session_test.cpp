@@ -39,8 +39,8 @@ float largest_difference(const std::vector<float>& a, const std::vector<float>& 
 
 class EachKind : public testing::TestWithParam<size_t> {
  protected:
-  SessionOptions options(uint32_t page_positions) const {
-    SessionOptions session;
+  SequenceOptions options(uint32_t page_positions) const {
+    SequenceOptions session;
     session.n_ctx = 256;
     session.k_kind = session.v_kind = static_cast<KvKind>(GetParam());
     session.page_positions = page_positions;
@@ -85,7 +85,8 @@ TEST_P(EachKind, ForksGoTheirOwnWays) {
     if (page_positions > 0) {
       // The session's own pages are enough for 256 positions in all.
       ASSERT_TRUE(child.ok());
-      EXPECT_EQ(&child.value()->kv_store(), &session->kv_store());
+      EXPECT_EQ(&cpu_state(child.value()->sequence()).rows().store(),
+                &cpu_state(session->sequence()).rows().store());
     }
     ASSERT_TRUE(child.ok());
     const auto child_logits = logits_after(*child.value(), other);
@@ -108,7 +109,7 @@ TEST(Session, SharesAStoreWithOthersUntilItIsFull) {
   ThreadPool pool;
   auto store = make_kv_store(loaded.model, 96, 16, KvKind::int8, KvKind::int8);
   ASSERT_TRUE(store.ok());
-  SessionOptions options;
+  SequenceOptions options;
   options.n_ctx = 96;
   auto a = Session::create_in(store.value(), loaded.model, pool, options);
   auto b = Session::create_in(store.value(), loaded.model, pool, options);
@@ -128,21 +129,24 @@ TEST(Session, ForksShareAPoolUntilItIsFull) {
   ThreadPool pool;
   const auto session =
       make_session(loaded, pool, {.n_ctx = 48, .page_positions = 16, .pool_positions = 80});
-  EXPECT_EQ(session->kv_store().config().n_pages, 5u);
+  EXPECT_EQ(cpu_state(session->sequence()).rows().store().config().n_pages, 5u);
   const auto tokens = story(40);
   ASSERT_TRUE(session->append(tokens).ok());
   const auto n_users = [&](uint32_t i) {
-    return session->kv_store().n_users(session->state().rows().pages()[i]);
+    return cpu_state(session->sequence())
+        .rows()
+        .store()
+        .n_users(cpu_state(session->sequence()).rows().pages()[i]);
   };
   auto child = session->fork();
   auto late = session->fork();
   ASSERT_TRUE(child.ok() && late.ok());
-  EXPECT_EQ(session->kv_store().n_used(), 3u);
+  EXPECT_EQ(cpu_state(session->sequence()).rows().store().n_used(), 3u);
   const TokenId next = 333;
   const auto logits = logits_after(*child.value(), {&next, 1});
   EXPECT_EQ(n_users(1), 3u);
   EXPECT_EQ(n_users(2), 2u);  // the child has copied the page
-  EXPECT_EQ(session->kv_store().n_page_copies(), 1u);
+  EXPECT_EQ(cpu_state(session->sequence()).rows().store().n_page_copies(), 1u);
   ASSERT_TRUE(child.value()->append(story(7)).ok());  // 48 positions in 3 pages, 2 of them shared
   auto other = session->fork();
   ASSERT_TRUE(other.ok());
@@ -166,7 +170,7 @@ TEST(Session, HasAPoolForItsContextAtLeast) {
   for (const uint32_t pool_positions : {0u, 16u, 100u}) {
     const auto session = make_session(
         loaded, pool, {.n_ctx = 100, .page_positions = 16, .pool_positions = pool_positions});
-    EXPECT_EQ(session->kv_store().config().n_pages, 7u);
+    EXPECT_EQ(cpu_state(session->sequence()).rows().store().config().n_pages, 7u);
   }
 }
 
@@ -231,7 +235,7 @@ TEST(Session, ShiftsTheContext) {
   for (size_t i = 0; i < kNKvKinds; ++i) {
     const auto kind = static_cast<KvKind>(i);
     for (const uint32_t page_positions : {0u, 16u}) {
-      SessionOptions options;
+      SequenceOptions options;
       options.n_ctx = 128;
       options.k_kind = options.v_kind = kind;
       options.page_positions = page_positions;
@@ -317,7 +321,7 @@ TEST(Session, DecodingAllocatesNothingAfterTheFirstToken) {
     ThreadPool pool(n_threads);
     for (const uint32_t page_positions : {0u, 8u}) {
       for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-        SessionOptions options;
+        SequenceOptions options;
         options.k_kind = options.v_kind = static_cast<KvKind>(kind);
         options.page_positions = page_positions;
         const auto session = make_session(loaded, pool, options);
@@ -359,7 +363,7 @@ TEST(Session, LookingAheadAllocatesNothing) {
 TEST(Session, BeginsAgainWithoutAllocating) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
-  SessionOptions options;
+  SequenceOptions options;
   options.page_positions = 8;
   const auto session = make_session(loaded, pool, options);
   const auto first = logits_after(*session, story(20));

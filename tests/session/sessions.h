@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gguf/file.h"
+#include "model/cpu_sequence.h"
 #include "model/tiny_model.h"
 #include "session/language_model.h"
 #include "session/session.h"
@@ -51,7 +52,7 @@ inline LanguageModel load_tiny(const TinyModel& tiny = {}) {
 }
 
 inline std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool,
-                                             const SessionOptions& options = {}) {
+                                             const SequenceOptions& options = {}) {
   auto session = Session::create(loaded.model, pool, options);
   EXPECT_TRUE(session.ok());
   return std::move(session.value());

@@ -46,7 +46,7 @@ TEST(State, RestoresWhatWasSavedInEveryKindAndPaging) {
   ThreadPool pool;
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
     for (const auto& [saved_page, restored_page] : {std::pair{0u, 16u}, std::pair{16u, 0u}}) {
-      SessionOptions options{.n_ctx = 128};
+      SequenceOptions options{.n_ctx = 128};
       options.k_kind = static_cast<KvKind>(kind);
       options.v_kind = static_cast<KvKind>((kind + 3) % kNKvKinds);
       options.page_positions = saved_page;
@@ -206,7 +206,7 @@ TEST_F(HostileState, OfAnotherModelOrKindIsRefused) {
 TEST(State, NamesTheKindsThatDiffer) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool;
-  SessionOptions options{.n_ctx = 64, .k_kind = KvKind::q8, .v_kind = KvKind::q8};
+  SequenceOptions options{.n_ctx = 64, .k_kind = KvKind::q8, .v_kind = KvKind::q8};
   const auto saved = make_session(loaded, pool, options);
   ASSERT_TRUE(saved->append(story_tokens(9)).ok());
   options.k_kind = KvKind::f16;

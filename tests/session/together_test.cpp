@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-constexpr SessionOptions kOptions{.n_ctx = 64, .n_batch = 16, .page_positions = 8};
+constexpr SequenceOptions kOptions{.n_ctx = 64, .n_batch = 16, .page_positions = 8};
 
 class SessionsTogether : public testing::Test {
  protected:
@@ -26,9 +26,9 @@ class SessionsTogether : public testing::Test {
   }
 
   Status compute(const std::vector<Session*>& sessions) {
-    auto scratch = Scratch::create(loaded_.model, 4, pool_.n_threads(), 4);
-    EXPECT_TRUE(scratch.ok());
-    return Session::compute_together(sessions, scratch.value());
+    auto pass = CpuJointPass::create(loaded_.model, pool_, 4);
+    EXPECT_TRUE(pass.ok());
+    return Session::compute_together(sessions, *pass.value());
   }
 
   LanguageModel loaded_ = load_stories();
@@ -87,8 +87,8 @@ struct JoiningAnswer {
   std::vector<TokenId> tokens;
   bool is_over = false;
 
-  JoiningAnswer(const LanguageModel& loaded, ThreadPool& pool, const SessionOptions& of_session,
-         TokenId first)
+  JoiningAnswer(const LanguageModel& loaded, ThreadPool& pool, const SequenceOptions& of_session,
+                TokenId first)
       : session(make_session(loaded, pool, of_session)) {
     const std::vector<TokenId> prompt = {1, first, first + 1};
     GenerationOptions options;
@@ -111,7 +111,7 @@ struct JoiningAnswer {
 TEST(JointDecoding, LeavesEachAnswerAsItIsAlone) {
   const LanguageModel loaded = load_stories();
   ThreadPool pool(2);
-  const SessionOptions options[] = {
+  const SequenceOptions options[] = {
       {.n_ctx = 64}, {.n_ctx = 64, .page_positions = 8}, {.n_ctx = 64, .k_kind = KvKind::int8}};
   std::vector<std::vector<TokenId>> alone;
   for (size_t i = 0; i < std::size(options); ++i) {

@@ -43,7 +43,7 @@ class EachWindow : public testing::TestWithParam<const char*> {
                               .k_kind = kind,
                               .v_kind = kind,
                               .keeps_all_rows = keeps_all_rows});
-    EXPECT_EQ(made->state().groups().size(), keeps_all_rows ? 1u : 2u);
+    EXPECT_EQ(cpu_state(made->sequence()).groups().size(), keeps_all_rows ? 1u : 2u);
     return made;
   }
 
@@ -56,19 +56,22 @@ class EachWindow : public testing::TestWithParam<const char*> {
 TEST_P(EachWindow, TakesLessMemoryThanAllRowsAndNoneMoreWhereItWouldNot) {
   const auto all = session(true);
   const auto windows = session(false);
-  EXPECT_LT(windows->kv_bytes(), all->kv_bytes());
+  EXPECT_LT(windows->bytes().kv, all->bytes().kv);
   uint64_t sum = 0;
-  for (const KvCache& group : windows->state().groups()) sum += group.store().bytes();
-  EXPECT_EQ(windows->kv_bytes(), sum);
+  for (const KvCache& group : cpu_state(windows->sequence()).groups()) sum += group.store().bytes();
+  EXPECT_EQ(windows->bytes().kv, sum);
   const auto longer = make_session(*loaded_, pool_, {.n_ctx = 4096, .n_batch = 16});
-  const auto& [seeing_all, with_window] =
-      std::tie(longer->state().groups()[0], longer->state().groups()[1]);
-  EXPECT_EQ(with_window.store().bytes(), windows->state().groups()[1].store().bytes());
-  EXPECT_EQ(seeing_all.store().bytes(), 2 * windows->state().groups()[0].store().bytes());
-  for (const SessionOptions& options :
-       {SessionOptions{.n_ctx = 512}, SessionOptions{.n_ctx = 2048, .page_positions = 32},
-        SessionOptions{.n_ctx = 2048, .pool_positions = 4096}}) {
-    EXPECT_EQ(make_session(*loaded_, pool_, options)->state().groups().size(), 1u);
+  const auto& [seeing_all, with_window] = std::tie(cpu_state(longer->sequence()).groups()[0],
+                                                   cpu_state(longer->sequence()).groups()[1]);
+  EXPECT_EQ(with_window.store().bytes(),
+            cpu_state(windows->sequence()).groups()[1].store().bytes());
+  EXPECT_EQ(seeing_all.store().bytes(),
+            2 * cpu_state(windows->sequence()).groups()[0].store().bytes());
+  for (const SequenceOptions& options :
+       {SequenceOptions{.n_ctx = 512}, SequenceOptions{.n_ctx = 2048, .page_positions = 32},
+        SequenceOptions{.n_ctx = 2048, .pool_positions = 4096}}) {
+    const auto session = make_session(*loaded_, pool_, options);
+    EXPECT_EQ(cpu_state(session->sequence()).groups().size(), 1u);
   }
 }
 
@@ -126,12 +129,12 @@ TEST_P(EachWindow, CancelledAnywhereItIsAsItWas) {
     for (uint32_t i = 0; i < n_batches; ++i) ASSERT_TRUE(windows->advance().ok());
     ASSERT_TRUE(windows->abandon().ok());
     EXPECT_EQ(windows->n_positions(), 600u);
-    EXPECT_EQ(windows->state().size(), 600u);
+    EXPECT_EQ(windows->n_computed(), 600u);
   }
   auto bad = tokens_of(700, 2);
   bad[650] = -1;
   EXPECT_EQ(windows->append(bad).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(windows->state().size(), 600u);
+  EXPECT_EQ(windows->n_computed(), 600u);
   const auto ids = tokens_of(7, 3);
   EXPECT_EQ(logits_after(*windows, ids), logits_after(*all, ids));
 }
@@ -150,7 +153,7 @@ TEST_P(EachWindow, AnAnswerIsWrittenAnewFromItsPrompt) {
     auto generation = Generation::start(*windows, *loaded_->tokenizer, next, options);
     ASSERT_TRUE(generation.ok());
     if (i > 0) {
-      EXPECT_EQ(windows->state().size(), 700u);
+      EXPECT_EQ(windows->n_computed(), 700u);
     }
     for (int step = 0; step < 200; ++step) {
       ASSERT_TRUE(generation.value().step().ok());
@@ -331,7 +334,7 @@ TEST(Window, ATokenIsDrawnBehindAllThatAShiftLeft) {
   std::vector<std::vector<TokenId>> answers;
   for (const uint32_t n_batch : {16u, 256u}) {
     const auto one = make_session(loaded.value(), pool, {.n_ctx = kLong, .n_batch = n_batch});
-    ASSERT_EQ(one->state().groups().size(), 2u);
+    ASSERT_EQ(cpu_state(one->sequence()).groups().size(), 2u);
     GenerationOptions options;
     options.max_tokens = 12;
     options.sampler.seed = 3;

@@ -70,8 +70,8 @@ void Attention::part_gates(Step& step, const Buffers& buffers) const {
 Status Attention::store(Step& step, const Buffers& buffers) const {
   const size_t width = kv_dim();
   for (size_t t = 0; t < step.n_tokens(); ++t) {
-    KINGLET_TRY(step.state_of(t).push(rows_, {buffers.key + t * width, width},
-                                      {buffers.value + t * width, width}));
+    KINGLET_TRY(step.state_of(t).write(rows_, step.index_of(t), {buffers.key + t * width, width},
+                                       {buffers.value + t * width, width}));
   }
   return {};
 }

@@ -51,12 +51,13 @@ void attention(Bytes bytes) {
                      .softcap = static_cast<float>(input.up_to(3))};
   const std::vector<float> queries = input.weights(n_tokens * tile.token_stride);
   tile.queries = queries.data();
+  check(cache.reserve(n_positions).ok(), "room is refused");
   for (uint32_t p = 0; p < n_positions; ++p) {
     const std::vector<float> key = input.weights(head_dim);
     const std::vector<float> value = input.weights(head_dim);
-    check(cache.push(0, key, value).ok(), "a row is refused");
+    check(cache.write(0, p, key, value).ok(), "a row is refused");
   }
-  check(cache.commit().ok(), "rows are not taken");
+  check(cache.commit(n_positions).ok(), "rows are not taken");
 
   const KvView view = cache.view(0, 0);
   const auto expected = attend_with(scalar_kernels(), tile, view);

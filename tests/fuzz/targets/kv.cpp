@@ -103,11 +103,12 @@ class Calls {
       for (const RowShape& shape : config_.rows) {
         const auto key = make_row(added.back(), shape, true);
         const auto value = make_row(added.back(), shape, false);
-        check(sequence.cache->push(shape.layer, key, value).ok(), "what was reserved is refused");
+        check(sequence.cache->write(shape.layer, i, key, value).ok(),
+              "what was reserved is refused");
       }
     }
     if (!commits) return sequence.cache->rollback();
-    check(sequence.cache->commit().ok(), "whole positions are refused");
+    check(sequence.cache->commit(n).ok(), "whole positions are refused");
     sequence.positions.insert(sequence.positions.end(), added.begin(), added.end());
   }
 

@@ -98,7 +98,7 @@ void change_model(Input& input, ::kinglet::Bytes& file, size_t n_header) {
   }
 }
 
-Status generate(const LanguageModel& loaded, const SessionOptions& session_options) {
+Status generate(const LanguageModel& loaded, const SequenceOptions& session_options) {
   ThreadPool pool(1);
   KINGLET_ASSIGN(auto session, Session::create(loaded.model, pool, session_options));
   const auto prompt = loaded.tokenizer->encode("abcde");
@@ -117,7 +117,7 @@ Status generate(const LanguageModel& loaded, const SessionOptions& session_optio
 }
 
 Status load_and_generate(const ::kinglet::Bytes& file, std::string_view kernels,
-                         const SessionOptions& options) {
+                         const SequenceOptions& options) {
   KINGLET_ASSIGN(GgufFile read, load_gguf(file));
   KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(read), kernels));
   return generate(loaded, options);
@@ -136,11 +136,11 @@ void model(Bytes bytes) {
   ::kinglet::Bytes file = base.bytes;
   const auto sets = available_kernels();
   const std::string_view kernels = sets[input.up_to(static_cast<uint32_t>(sets.size()) - 1)]->name;
-  const SessionOptions options{.n_ctx = 1 + input.up_to(11),
-                               .n_batch = 1 + input.up_to(5),
-                               .k_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
-                               .v_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
-                               .page_positions = input.up_to(4)};
+  const SequenceOptions options{.n_ctx = 1 + input.up_to(11),
+                                .n_batch = 1 + input.up_to(5),
+                                .k_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
+                                .v_kind = static_cast<KvKind>(input.up_to(kNKvKinds - 1)),
+                                .page_positions = input.up_to(4)};
   for (int i = 0; i < kMaxModelChanges && !input.empty(); ++i)
     change_model(input, file, base.header_bytes);
   const Status status = load_and_generate(file, kernels, options);

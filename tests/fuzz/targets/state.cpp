@@ -59,7 +59,7 @@ void change_state(Input& input, State& state) {
 
 std::unique_ptr<Session> make_session(const LanguageModel& loaded, ThreadPool& pool, Input& input,
                                       KvKind k_kind, KvKind v_kind) {
-  SessionOptions options;
+  SequenceOptions options;
   options.n_ctx = kCtx;
   options.k_kind = k_kind;
   options.v_kind = v_kind;

@@ -1,0 +1,111 @@
+#include "kv/page_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/format.h"
+
+namespace kinglet {
+
+PageTable::PageTable(std::shared_ptr<KvStore> store, uint32_t capacity, bool has_gaps)
+    : store_(std::move(store)) {
+  const uint32_t n_most = pages_for(capacity);
+  pages_.reserve(has_gaps ? n_most : std::min(store_->config().n_pages, n_most));
+}
+
+// A table that was moved from has no pages.
+PageTable::~PageTable() { cut(0); }
+
+void PageTable::share_from(const PageTable& other, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) {
+    store_->share_page(other.pages_[i]);
+    pages_.push_back(other.pages_[i]);
+  }
+}
+
+void PageTable::copy_from(const PageTable& other, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) {
+    pages_.push_back(other.has(i) ? store_->take_copy(other.store(), other.pages_[i]) : kNoPage);
+  }
+}
+
+uint32_t PageTable::pages_for(uint64_t n_positions) const {
+  return static_cast<uint32_t>((n_positions + page_positions() - 1) / page_positions());
+}
+
+uint32_t PageTable::n_needed(uint32_t first, uint32_t end) const {
+  uint32_t n = end > size() ? end - size() : 0;
+  for (uint32_t i = first; i < std::min(end, size()); ++i) n += is_shared(i) ? 1 : 0;
+  return n;
+}
+
+Status PageTable::check_free(uint32_t n_needed) const {
+  if (n_needed <= store_->n_free()) return {};
+  return Error{ErrorCode::out_of_memory,
+               cat("KV cache: ", n_needed, " pages of ", page_positions(),
+                   " positions are needed, ", store_->n_free(), " are available")};
+}
+
+Status PageTable::own(uint32_t first, uint32_t end) {
+  KINGLET_TRY(check_free(n_needed(first, end)));
+  for (uint32_t i = first; i < std::min(end, size()); ++i) {
+    if (is_shared(i)) pages_[i] = store_->own_page(pages_[i]);
+  }
+  while (size() < end) pages_.push_back(store_->take_page());
+  return {};
+}
+
+Status PageTable::fill(uint32_t first, uint32_t end) {
+  uint32_t n_gaps = 0;
+  for (uint32_t i = first; i < end; ++i) n_gaps += has(i) ? 0 : 1;
+  KINGLET_TRY(check_free(n_gaps));
+  for (uint32_t i = first; i < end; ++i) {
+    if (!has(i)) pages_[i] = store_->take_page();
+  }
+  return {};
+}
+
+void PageTable::release(uint32_t page) {
+  if (has(page)) store_->release_page(pages_[page]);
+  pages_[page] = kNoPage;
+}
+
+void PageTable::cut(uint32_t n) {
+  for (uint32_t i = n; i < size(); ++i) release(i);
+  if (n < size()) pages_.resize(n);
+}
+
+PageTable::Row PageTable::row(const KvSide& side, uint32_t position, uint32_t head) const {
+  std::byte* page = store_->page(pages_[position / page_positions()]);
+  const size_t index = size_t{head} * page_positions() + position % page_positions();
+  auto* scales = reinterpret_cast<float*>(page + side.scales_begin);
+  return {page + side.codes_begin + index * side.code_bytes, scales + index * side.n_scales};
+}
+
+void PageTable::copy_position(uint32_t from, uint32_t to) {
+  for (const KvLayer& layer : store_->layers()) {
+    for (uint32_t head = 0; head < layer.n_kv_heads; ++head) {
+      for (const KvSide* side : {&layer.keys, &layer.values}) {
+        const Row source = row(*side, from, head);
+        const Row target = row(*side, to, head);
+        std::memcpy(target.codes, source.codes, side->code_bytes);
+        std::copy_n(source.scales, side->n_scales, target.scales);
+      }
+    }
+  }
+}
+
+KvView PageTable::view(const KvLayer& layer, uint32_t head) const {
+  const std::byte* first_page = store_->page(0);
+  const size_t first_row = size_t{head} * page_positions();
+  const auto in = [&](const KvSide& side) -> KvHead {
+    const auto* scales = reinterpret_cast<const float*>(first_page + side.scales_begin);
+    return {side.kind->kind,
+            {first_page + side.codes_begin + first_row * side.code_bytes, side.code_bytes,
+             scales + first_row * side.n_scales, side.n_scales}};
+  };
+  return {in(layer.keys), in(layer.values), pages_.data(), page_positions(), store_->page_bytes()};
+}
+
+}  // namespace kinglet

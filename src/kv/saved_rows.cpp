@@ -1,0 +1,63 @@
+#include "kv/saved_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kv/kv_plan.h"
+
+namespace kinglet {
+
+uint32_t SavedRows::first_position(const RowShape& shape) const {
+  return n_spare == kAllRows ? 0 : first_kept(shape.window, n_positions, n_spare);
+}
+
+uint64_t SavedRows::position_bytes() const {
+  return KvStoreConfig{.rows = shapes, .k_kind = k_kind, .v_kind = v_kind}.bytes_per_position();
+}
+
+// No sum overflows if the numbers are those of a sequence in memory.
+uint64_t SavedRows::bytes() const {
+  uint64_t sum = 0;
+  for (const RowShape& shape : shapes) {
+    sum += (n_positions - first_position(shape)) * row_bytes(shape, k_kind, v_kind);
+  }
+  return sum;
+}
+
+namespace {
+
+// Fills `values` and returns the bytes after them. An empty vector has no memory to copy to.
+template <class T>
+std::span<const std::byte> read_values(std::span<const std::byte> bytes, std::vector<T>& values) {
+  const size_t n = values.size() * sizeof(T);
+  if (n > 0) std::memcpy(values.data(), bytes.data(), n);
+  return bytes.subspan(n);
+}
+
+}  // namespace
+
+bool SavedRows::are_finite(std::span<const std::byte> rows) const {
+  std::vector<std::byte> codes;
+  std::vector<float> scales;
+  std::vector<float> numbers;
+  const auto next_is_finite = [&](KvKind kind, uint32_t head_dim) {
+    const KvKindInfo& info = kv_kind_info(kind);
+    codes.resize(static_cast<size_t>(info.code_bytes(head_dim)));
+    scales.resize(static_cast<size_t>(info.n_scales(head_dim)));
+    numbers.resize(head_dim);
+    rows = read_values(read_values(rows, codes), scales);
+    info.read_row(codes.data(), scales.data(), 0, head_dim, numbers.data());
+    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+  };
+  bool are_finite = true;
+  for_each([&](uint32_t layer, uint32_t, size_t) {
+    const RowShape& shape = shapes[layer];
+    for (uint32_t head = 0; head < shape.n_kv_heads && are_finite; ++head) {
+      are_finite = next_is_finite(k_kind, shape.head_dim) && next_is_finite(v_kind, shape.head_dim);
+    }
+  });
+  return are_finite;
+}
+
+}  // namespace kinglet
