@@ -49,4 +49,10 @@ inline float softplus(float x) {
   return (x > 0 ? x : 0.0f) + 2.0f * s * sum;
 }
 
+// Returns log2(1 + 2^x).
+inline float softplus2(float x) {
+  constexpr float kLn2 = 0.693147181f;
+  return softplus(x * kLn2) * kLog2E;
+}
+
 }  // namespace kinglet::exponential

@@ -65,6 +65,14 @@ enum class HeadNorm : uint8_t {
   full_width_or_none,  // the same, if the file has one
 };
 
+// What multiplies the output of attention's heads, computed from the layer's input.
+enum class OutputGate : uint8_t {
+  none,
+  in_queries,        // the sigmoid of each element; "attn_q" has, for each head, its query and gate
+  of_heads,          // the sigmoid of one number for each head, "attn_gate" [n_heads]
+  softplus_or_none,  // log2(1 + 2^x) of each element, "attn_gate" [n_heads * head_dim], if there
+};
+
 // Whether tensors are absent, may be there, or must be there.
 enum class Presence : uint8_t { no, optional, required };
 
@@ -98,21 +106,22 @@ struct NormTraits {
   std::string_view output_name = "output_norm";  // the same; "": none
   NormKind kind = NormKind::rms;
   bool before = true;                    // attention and the feed-forward network
-  bool after = false;                    // each, before its output is added to the stream
+  Presence after = Presence::no;         // each, before its output is added to the stream
   bool of_sums = false;                  // of the stream itself, after each addition (BERT)
   bool may_lack_first = false;           // the one before the first layer's attention
   Presence biases = Presence::required;  // of layer norms of the stream
   bool embedding = false;                // of the stream, before the first layer
+  // attention.group_norm_groups is the number of equal parts of the stream that are normalized each
+  // by itself.
+  bool may_have_groups = false;
 };
 
 struct AttentionTraits {
-  bool is_gated = false;  // one matrix has, for each head, its query and an output gate
+  OutputGate gate = OutputGate::none;
   HeadNorm head_norm = HeadNorm::none;
-  bool rotates_first = false;      // heads are rotated before they are normalized
-  bool normalizes_values = false;  // each head, without a weight
-  // attention.key_length_swa is the size of heads in layers with a window. The file lists these
-  // layers, and has rotation factors for the others.
-  bool two_head_sizes = false;
+  bool rotates_first = false;       // heads are rotated before they are normalized
+  bool normalizes_values = false;   // each head, without a weight
+  bool two_head_sizes = false;      // attention.key_length_swa is that of layers with a window
   bool keys_may_be_values = false;  // without "attn_v", values are the keys before their norm
   bool shares_rows = false;  // the last attention.shared_kv_layers layers do: see LayerConfig
   Presence biases = Presence::optional;  // of queries, keys and values
@@ -132,6 +141,7 @@ struct WindowTraits {
   uint32_t n_layers = 0;          // only models with so many layers have windows; 0: all have
   uint32_t period = 0;            // one in so many layers has no window; 0: none
   bool full_layer_first = false;  // it is the first of them, not the last
+  bool listed = false;            // the file must have a size, and a list of the layers
 };
 
 struct RopeTraits {
@@ -143,8 +153,10 @@ struct RopeTraits {
   bool may_be_off = false;           // rope.scaling.finetuned = false: no layer is rotated
   uint32_t unrotated_period = 0;     // one in so many layers is not rotated; 0: none
   bool windows_alone = false;        // in models with windows, layers without are not rotated
-  bool plain_local = false;          // layers with a window are rotated without scaling,
-  float local_theta = 0;             // and with this base if the file has no key; 0: the same
+  // Divisors of frequencies, "rope_freqs"; required: if a layer has no window.
+  Presence factors = Presence::optional;
+  bool plain_local = false;  // layers with a window are rotated without scaling and factors,
+  float local_theta = 0;     // and with this base if the file has no key; 0: the same
 };
 
 struct FeedForwardTraits {

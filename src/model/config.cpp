@@ -60,6 +60,20 @@ Status read_purpose(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
+Status read_norms(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kGroups = "attention.group_norm_groups";
+  const NormTraits& traits = config.architecture->norms;
+  KINGLET_ASSIGN(config.norm_epsilon,
+                 keys.number(traits.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon"
+                                                          : "attention.layer_norm_epsilon"));
+  if (!traits.may_have_groups) return {};
+  KINGLET_ASSIGN(config.n_norm_groups, keys.size(kGroups, config.hidden_dim, 1));
+  if (config.hidden_dim % config.n_norm_groups == 0) return {};
+  return keys.error(
+      ErrorCode::corrupt, kGroups,
+      cat("is ", config.n_norm_groups, ", expected a divisor of the width ", config.hidden_dim));
+}
+
 // Reads the scales of embeddings, of the stream and of logits.
 Status read_scales(const Keys& keys, ModelConfig& config) {
   const ScaleTraits& traits = config.architecture->scales;
@@ -141,9 +155,7 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   config.layers.resize(config.n_layers);
   KINGLET_TRY(read_ffn(keys, config));
   KINGLET_ASSIGN(config.context_length, keys.size("context_length", UINT32_MAX));
-  KINGLET_ASSIGN(config.norm_epsilon, keys.number(config.architecture->norms.kind == NormKind::rms
-                                                      ? "attention.layer_norm_rms_epsilon"
-                                                      : "attention.layer_norm_epsilon"));
+  KINGLET_TRY(read_norms(keys, config));
   KINGLET_ASSIGN(const uint32_t window, read_windows(keys, config));
   KINGLET_TRY(read_heads(keys, config));
   KINGLET_TRY(read_shared_rows(keys, config));

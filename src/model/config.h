@@ -74,6 +74,7 @@ struct ModelConfig {
   ExpertGating expert_gating = ExpertGating::softmax;
   Activation activation = Activation::silu;
   float norm_epsilon = 0;
+  uint32_t n_norm_groups = 1;   // parts of the stream that are normalized each by itself
   float embedding_scale = 1;    // multiplies embeddings
   float residual_scale = 1;     // multiplies what is added to the stream
   float logit_scale = 1;        // multiplies logits

@@ -57,7 +57,10 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
       KINGLET_ASSIGN(layer.ffn_norm, loader.norm(traits.norms.ffn_name));
     }
   }
-  if (traits.norms.after) {
+  const bool has_after =
+      traits.norms.after == Presence::required ||
+      (traits.norms.after == Presence::optional && loader.has("post_attention_norm"));
+  if (has_after) {
     KINGLET_ASSIGN(layer.mixer_post_norm, loader.norm("post_attention_norm"));
     KINGLET_ASSIGN(layer.ffn_post_norm, loader.norm("post_ffw_norm"));
   }

@@ -75,7 +75,11 @@ Result<Norm> LayerLoader::head_norm(std::string_view part, uint32_t n) const {
   if (kind == HeadNorm::none || (may_lack && !has(part))) return norm;
   norm.width = is_full ? n : layer().head_dim;
   norm.n_weights = kind == HeadNorm::shared ? layer().head_dim : n;
-  KINGLET_ASSIGN(norm.weight, tensors_.vector(name(part), norm.n_weights, norm.width));
+  // The weights of all heads are a matrix or one row.
+  const uint64_t n_columns = tensors_.n_columns(name(part, ""));
+  KINGLET_ASSIGN(norm.weight,
+                 tensors_.vector(name(part), norm.n_weights,
+                                 n_columns == norm.n_weights ? n_columns : norm.width));
   if (kind == HeadNorm::full_width_or_none) {
     KINGLET_ASSIGN(norm.bias, bias(part, n, Presence::optional));
   }

@@ -172,7 +172,9 @@ Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, uint64_t n
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& config) {
   const NormTraits& norms = config.architecture->norms;
   const Presence bias = norms.kind == NormKind::layer ? norms.biases : Presence::no;
-  return take_norm(tensors, name, config.hidden_dim, bias);
+  KINGLET_ASSIGN(Norm norm, take_norm(tensors, name, config.hidden_dim, bias));
+  norm.width /= config.n_norm_groups;
+  return norm;
 }
 
 }  // namespace kinglet

@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -83,9 +84,13 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
   const uint32_t n = config.rope.dim / 2;
   if (n == 0) return {};
   constexpr std::string_view kFactors = "rope_freqs.weight";
-  KINGLET_ASSIGN(weights.rope_factors, config.architecture->attention.two_head_sizes
-                                           ? tensors.vector(kFactors, n)
-                                           : take_optional(tensors, kFactors, n));
+  const bool are_used =
+      std::any_of(config.layers.begin(), config.layers.end(), [](const LayerConfig& layer) {
+        return layer.has_attention() && layer.rotation == Rotation::scaled;
+      });
+  const bool are_required = config.architecture->rope.factors == Presence::required && are_used;
+  KINGLET_ASSIGN(weights.rope_factors,
+                 are_required ? tensors.vector(kFactors, n) : take_optional(tensors, kFactors, n));
   if (tensors.has(kShort)) {
     KINGLET_ASSIGN(weights.rope_factors, tensors.vector(kShort, n));
     KINGLET_ASSIGN(weights.long_rope_factors, tensors.vector("rope_factors_long.weight", n));

@@ -77,15 +77,17 @@ enum class Contractions : uint8_t {
   none,
   lower_case,  // 's 't 're 've 'm 'll 'd are words
   any_case,    // these are words in upper case, too
+  ascii_case,  // the same, but the long s is no s
   of_word,     // in any case, as a part of the word in front
 };
 
 enum class Letters : uint8_t {
-  after_space,  //  ?\p{L}+
-  after_any,    // [^\r\n\p{L}\p{N}]?\p{L}+
-  with_marks,   // [^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+
-  after_sign,   // [!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
-  by_case,      // like with_marks, but an upper-case letter after a lower-case one begins a word
+  after_space,   //  ?\p{L}+
+  after_any,     // [^\r\n\p{L}\p{N}]?\p{L}+
+  with_marks,    // [^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+
+  with_joiners,  // [^\r\n\p{L}\p{N}]?[\p{L}\p{M}\u200C\u200D]+
+  after_sign,    // [!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
+  by_case,       // like with_marks, but an upper-case letter after a lower-case one begins a word
 };
 
 // Characters other than letters, numbers and spaces, with one optional space in front.
@@ -121,7 +123,7 @@ size_t match_contraction(Contractions how, Piece piece, size_t at) {
     if (i >= piece.size()) return 0;
     const char32_t c = piece[i].code_point;
     if (how == Contractions::lower_case) return c;
-    if (c == U'\u017f') return 's';
+    if (c == U'\u017f' && how != Contractions::ascii_case) return 's';
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
   };
   const char32_t first = letter(at + 1);
@@ -164,6 +166,8 @@ size_t match_by_case(Piece piece, size_t at, bool may_lead) {
   return at;
 }
 
+bool is_joiner(Character c) { return c.code_point == 0x200C || c.code_point == 0x200D; }
+
 bool is_ascii_letter(Character c) {
   const char32_t lower = c.code_point | 0x20;
   return lower >= 'a' && lower <= 'z';
@@ -184,14 +188,16 @@ bool may_lead(Letters letters, Piece piece, size_t at) {
 
 // Matches a run of letters, with one character in front if that is allowed.
 size_t match_letter_run(const Words& words, Piece piece, size_t at) {
+  const bool has_joiners = words.letters == Letters::with_joiners;
   const bool has_marks =
-      words.letters == Letters::with_marks || words.letters == Letters::after_sign;
+      has_joiners || words.letters == Letters::with_marks || words.letters == Letters::after_sign;
   const auto traits =
       static_cast<uint16_t>(has_marks ? trait::kLetter | trait::kMark : trait::kLetter);
   const auto skip_letters = [&](size_t from) {
-    if (words.apart == nullptr) return skip_traits(piece, from, traits);
+    if (words.apart == nullptr && !has_joiners) return skip_traits(piece, from, traits);
     return skip_while(piece, from, [&](Character c) {
-      return (c.traits & traits) != 0 && !belongs_to(*words.apart, c);
+      if (has_joiners && is_joiner(c)) return true;
+      return (c.traits & traits) != 0 && (words.apart == nullptr || !belongs_to(*words.apart, c));
     });
   };
   const size_t begin = may_lead(words.letters, piece, at) ? at + 1 : at;
@@ -304,6 +310,8 @@ constexpr Words kQwen2Words = {Contractions::any_case, Letters::after_any, 1, "\
                                Newlines::runs};
 constexpr Words kQwen35Words = {Contractions::any_case, Letters::with_marks, 1, "\r\n",
                                 Newlines::runs,         Others::but_marks};
+constexpr Words kK2HorizonWords = {Contractions::ascii_case, Letters::with_joiners, 3, "\r\n",
+                                   Newlines::runs};
 constexpr Words kUfakzekaWords = {Contractions::none, Letters::after_any, 1, "\r\n",
                                   Newlines::runs};
 constexpr Words kSeedCoderWords = {Contractions::any_case, Letters::after_any, 1, "",
@@ -388,6 +396,7 @@ constexpr SplitStage kGpt2Stages[] = {{.words = &kGpt2Words}};
 constexpr SplitStage kLlama3Stages[] = {{.words = &kLlama3Words}};
 constexpr SplitStage kQwen2Stages[] = {{.words = &kQwen2Words}};
 constexpr SplitStage kQwen35Stages[] = {{.words = &kQwen35Words}};
+constexpr SplitStage kK2HorizonStages[] = {{.words = &kK2HorizonWords}};
 constexpr SplitStage kO200kStages[] = {{.words = &kO200kWords}};
 constexpr SplitStage kTekkenStages[] = {{.words = &kTekkenWords}};
 constexpr SplitStage kStarcoderStages[] = {{.run = &kSingleNumber}, {.words = &kGpt2Words}};
@@ -427,6 +436,7 @@ constexpr SplitPattern kGpt2 = {kGpt2Stages};
 constexpr SplitPattern kLlama3 = {kLlama3Stages};
 constexpr SplitPattern kQwen2 = {kQwen2Stages};
 constexpr SplitPattern kQwen35 = {kQwen35Stages};
+constexpr SplitPattern kK2Horizon = {kK2HorizonStages};
 constexpr SplitPattern kO200k = {kO200kStages};
 constexpr SplitPattern kTekken = {kTekkenStages};
 constexpr SplitPattern kStarcoder = {kStarcoderStages};
@@ -531,6 +541,7 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"tiny_aya", &kTinyAya},
     {"cohere2moe", &kTinyAya},
     {"kimi-k2", &kKimi},
+    {"k2-horizon", &kK2Horizon},
     // Gemma 4
     {.name = "gemma4", .pattern = &kLines, .merges_characters = true},
     {.name = "granite-embed-multi-311m", .pattern = &kLines, .merges_characters = true},

@@ -15,6 +15,9 @@ TEST(HybridModel, NamesAMissingTensor) {
            {"hybrid/lfm2.gguf", "blk.0.shortconv.conv.weight"},
            {"hybrid/lfm2.gguf", "blk.1.shortconv.in_proj.weight"},
            {"hybrid/lfm2.gguf", "token_embd_norm.weight"},
+           {"hybrid/lfm3.gguf", "blk.1.attn_gate.weight"},
+           {"hybrid/lfm3.gguf", "blk.3.post_ffw_norm.weight"},
+           {"hybrid/lfm3.gguf", "rope_freqs.weight"},
            {"hybrid/qwen35.gguf", "blk.0.ssm_a"},
            {"hybrid/qwen35.gguf", "blk.1.ssm_dt.bias"},
            {"hybrid/qwen35.gguf", "blk.2.ssm_beta.weight"},
@@ -25,6 +28,16 @@ TEST(HybridModel, NamesAMissingTensor) {
            {"hybrid/falcon-h1.gguf", "blk.3.ssm_conv1d.weight"}}) {
     expect_error(without(fixture, name), ErrorCode::missing_tensor,
                  std::string("tensor ") + name + " is missing");
+  }
+}
+
+// Without a norm, its counterpart has no place; without the list, no layer's window is known.
+TEST(HybridModel, RefusesHalfOfWhatBelongsTogether) {
+  expect_error(without("hybrid/lfm3.gguf", "blk.2.post_attention_norm.weight"),
+               ErrorCode::unsupported_feature, "has no place in this architecture");
+  for (const char* key :
+       {"lfm3.attention.sliding_window_pattern", "lfm3.attention.sliding_window"}) {
+    expect_error(without("hybrid/lfm3.gguf", key), ErrorCode::missing_metadata, key);
   }
 }
 

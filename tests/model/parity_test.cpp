@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kv/rows.h"
+#include "model/rebuild.h"
 #include "model/reference.h"
 #include "model/runner.h"
 #include "model/tiny_model.h"
@@ -34,6 +35,7 @@ struct Fixture {
   bool quantized;                 // kernels may round activations to 8 bits for these weights
   bool rounded_reference;         // the reference rounded activations
   double eight_bit_margin = 0.1;  // wider if rounding can change a token's expert
+  DType type = DType::f32;        // the file's F32 matrices are rounded to this type first
 };
 
 class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet*>> {
@@ -53,7 +55,11 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
     const Reference reference = read_reference(fixture().reference);
     ASSERT_GE(reference.tokens.size(), 40u);
     ASSERT_GE(reference.positions.size(), 5u);
-    const auto created = Runner::create(fixture().model, kernels(), n_batch, n_threads);
+    auto file = fixture().type == DType::f32
+                    ? read_gguf_file(fixture_path(fixture().model))
+                    : converted(fixture().model, dtype_info(fixture().type), Converts::all);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    const auto created = Runner::create(std::move(file.value()), kernels(), n_batch, n_threads);
     ASSERT_TRUE(created.ok()) << created.error().message;
     Runner& runner = *created.value();
 
@@ -136,6 +142,11 @@ constexpr Fixture kFixtures[] = {
     {"arch/glm4-sections.gguf", "arch/glm4-sections.json", false, false},
     {"arch/nemotron.gguf", "arch/nemotron.json", false, false},
     {"arch/cohere2.gguf", "arch/cohere2.json", false, false},
+    {"arch/k2-horizon.gguf", "arch/k2-horizon.json", false, false},
+    {"arch/k2-horizon-plain.gguf", "arch/k2-horizon-plain.json", false, false},
+    {"arch/k2-horizon-one.gguf", "arch/k2-horizon-one.json", false, false},
+    {"arch/k2-horizon-Q8_0.gguf", "arch/k2-horizon-Q8_0.exact.json", true, false},
+    {"arch/k2-horizon-Q8_0.gguf", "arch/k2-horizon-Q8_0.json", true, true},
     {"arch/gemma4.gguf", "arch/gemma4.json", false, false},
     {"arch/gemma4-kv.gguf", "arch/gemma4-kv.json", false, false},
     {"arch/gemma4-Q4_0.gguf", "arch/gemma4-Q4_0.exact.json", true, false},
@@ -144,6 +155,10 @@ constexpr Fixture kFixtures[] = {
     {"hybrid/lfm2.gguf", "hybrid/lfm2.json", false, false},
     {"hybrid/lfm2-window.gguf", "hybrid/lfm2-window.json", false, false},
     {"hybrid/lfm2moe.gguf", "hybrid/lfm2moe.json", false, false},
+    {"hybrid/lfm3.gguf", "hybrid/lfm3.json", false, false},
+    {"hybrid/lfm3-plain.gguf", "hybrid/lfm3-plain.json", false, false},
+    {"hybrid/lfm3-Q4_0.gguf", "hybrid/lfm3-Q4_0.exact.json", true, false},
+    {"hybrid/lfm3-Q4_0.gguf", "hybrid/lfm3-Q4_0.json", true, true},
     {"hybrid/qwen35.gguf", "hybrid/qwen35.json", false, false},
     {"hybrid/qwen35-mtp.gguf", "hybrid/qwen35-mtp.json", false, false},
     {"hybrid/mamba2.gguf", "hybrid/mamba2.json", false, false},
@@ -162,9 +177,9 @@ constexpr Fixture kFixtures[] = {
     {"hybrid/granitehybrid-Q5_0.gguf", "hybrid/granitehybrid-Q5_0.exact.json", true, false},
     {"hybrid/granitehybrid-Q5_0.gguf", "hybrid/granitehybrid-Q5_0.json", true, true},
     {"quant/llama-f32.gguf", "quant/llama-f32.json", false, false},
-    {"quant/llama-F16.gguf", "quant/llama-F16.json", false, false},
-    {"quant/llama-BF16.gguf", "quant/llama-BF16.exact.json", false, false},
-    {"quant/llama-BF16.gguf", "quant/llama-BF16.json", false, true},
+    {"quant/llama-f32.gguf", "quant/llama-F16.json", false, false, 0.1, DType::f16},
+    {"quant/llama-f32.gguf", "quant/llama-BF16.exact.json", false, false, 0.1, DType::bf16},
+    {"quant/llama-f32.gguf", "quant/llama-BF16.json", false, true, 0.1, DType::bf16},
     {"quant/llama-Q8_0.gguf", "quant/llama-Q8_0.exact.json", true, false},
     {"quant/llama-Q8_0.gguf", "quant/llama-Q8_0.json", true, true},
     {"quant/llama-Q4_0.gguf", "quant/llama-Q4_0.exact.json", true, false},

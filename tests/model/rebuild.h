@@ -10,6 +10,7 @@
 #include "gguf/file.h"
 #include "gguf/gguf_builder.h"
 #include "support.h"
+#include "tensor/quantizer.h"
 
 namespace kinglet {
 
@@ -41,6 +42,24 @@ inline Bytes rebuild(const std::string& fixture, const AddTensor& add) {
     add(builder, file.value().tensor(info));
   }
   return builder.build();
+}
+
+enum class Converts : uint8_t { matrices_but_f32, all };
+
+// The fixture with its matrices rounded to this type, except those whose rows are no whole blocks.
+inline Result<GgufFile> converted(const std::string& fixture, const DTypeInfo& to,
+                                  Converts which = Converts::matrices_but_f32) {
+  return load_gguf(rebuild(fixture, [&](GgufBuilder& builder, const TensorView& tensor) {
+    const bool is_chosen = which == Converts::all || tensor.type != DType::f32;
+    const bool is_whole = tensor.n_columns() % to.block_size == 0;
+    if (tensor.n_rows() == 1 || !is_chosen || !is_whole) return copy_tensor(builder, tensor);
+    const DTypeInfo& from = dtype_info(tensor.type);
+    std::vector<float> weights(tensor.bytes.size() / from.block_bytes * from.block_size);
+    from.dequantize(tensor.bytes.data(), weights.data(), weights.size());
+    Bytes blocks(weights.size() / to.block_size * to.block_bytes);
+    find_quantizer(to.type)(weights.data(), blocks.data(), weights.size());
+    builder.add_tensor(tensor.name, to.type, dims_of(tensor.shape), blocks);
+  }));
 }
 
 }  // namespace kinglet

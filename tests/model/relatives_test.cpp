@@ -52,6 +52,17 @@ TEST(Relatives, ExpertsInOneTensorNameItsShape) {
                ErrorCode::missing_tensor, "tensor blk.2.ffn_gate_exps.weight is missing");
 }
 
+TEST(Relatives, K2HorizonNamesWhatItDoesNotSupport) {
+  constexpr const char* kFixture = "arch/k2-horizon.gguf";
+  constexpr const char* kGroups = "k2-horizon.attention.group_norm_groups";
+  expect_error(with_number(kFixture, kGroups, 5), ErrorCode::corrupt,
+               "group_norm_groups is 5, expected a divisor of the width 48");
+  expect_error(with_number(kFixture, kGroups, 0), ErrorCode::corrupt, "expected 1 to 48");
+  // Larger models route values: such a file has other tensors in place of this one.
+  expect_error(without(kFixture, "blk.1.attn_v.weight"), ErrorCode::missing_tensor,
+               "tensor blk.1.attn_v.weight is missing");
+}
+
 // A norm multiplies each element of a rotated key by its own weight: after that, a further rotation
 // cannot be applied.
 TEST(Relatives, KeysThatAreNormalizedLastAreNotShifted) {

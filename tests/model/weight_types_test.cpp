@@ -10,8 +10,6 @@
 #include "model/rebuild.h"
 #include "model/reference.h"
 #include "model/runner.h"
-#include "model/tiny_model.h"
-#include "tensor/quantizer.h"
 
 namespace kinglet {
 namespace {
@@ -37,29 +35,15 @@ constexpr const char* kModels[] = {
     "arch/maincoder",     "arch/minicpm",
     "arch/mistral3",      "arch/nemotron",
     "arch/seed_oss",      "arch/gemma4",
+    "arch/k2-horizon",    "hybrid/lfm3",
 };
-
-// The fixture with all its matrices converted to this type, except those whose rows are no whole
-// blocks.
-Result<GgufFile> convert(const std::string& fixture, const DTypeInfo& to) {
-  return load_gguf(rebuild(fixture, [&](GgufBuilder& builder, const TensorView& tensor) {
-    const bool is_matrix = tensor.n_rows() > 1 && tensor.type != DType::f32;
-    if (!is_matrix || tensor.n_columns() % to.block_size != 0) return copy_tensor(builder, tensor);
-    const DTypeInfo& from = dtype_info(tensor.type);
-    std::vector<float> weights(tensor.bytes.size() / from.block_bytes * from.block_size);
-    from.dequantize(tensor.bytes.data(), weights.data(), weights.size());
-    Bytes blocks(weights.size() / to.block_size * to.block_bytes);
-    find_quantizer(to.type)(weights.data(), blocks.data(), weights.size());
-    builder.add_tensor(tensor.name, to.type, dims_of(tensor.shape), blocks);
-  }));
-}
 
 class WeightTypes : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {
  protected:
   static Result<std::vector<double>> answer(const std::string& model, const DTypeInfo& type,
                                             const KernelSet& kernels) {
     const Reference reference = read_reference(model + ".json");
-    KINGLET_ASSIGN(GgufFile file, convert(model + ".gguf", type));
+    KINGLET_ASSIGN(GgufFile file, converted(model + ".gguf", type));
     KINGLET_ASSIGN(const auto runner, Runner::create(std::move(file), kernels, 16, 1));
     return log_softmax(runner->append(reference.tokens));
   }

@@ -20,16 +20,16 @@ namespace {
 // Every weight type that has its own kernels, experts, fused tensors, windows, recurrent layers,
 // and odd sizes.
 constexpr const char* kVariedModels[] = {
-    "quant/llama-f32",      "quant/llama-F16",    "quant/llama-BF16",   "quant/llama-Q4_0",
-    "quant/llama-Q4_1",     "quant/llama-Q5_0",   "quant/llama-Q5_1",   "quant/llama-Q8_0",
-    "quant/llama-Q2_K",     "quant/llama-Q3_K_M", "quant/llama-Q4_K_M", "quant/llama-Q5_K_M",
-    "quant/llama-Q6_K",     "quant/llama-IQ4_NL", "quant/llama-IQ4_XS", "quant/llama-TQ1_0",
-    "arch/qwen3moe",        "arch/gemma3",        "arch/phi3",          "arch/stablelm",
-    "hybrid/lfm2moe",       "hybrid/qwen35",      "hybrid/mamba2",      "hybrid/falcon-h1",
-    "quant/llama-TQ2_0",    "quant/qwen3-Q1_0",   "quant/qwen3-Q2_0",   "quant/qwen3-NVFP4",
-    "arch/gemma2-caps",     "arch/olmo2-window",  "arch/gpt2",          "hybrid/lfm2-window",
-    "hybrid/granitehybrid", "hybrid/qwen35moe",   "arch/cohere2",       "arch/apertus",
-    "arch/mistral3",        "arch/gemma4",        "arch/gemma4-Q4_0"};
+    "quant/llama-f32",    "quant/llama-Q4_0",   "quant/llama-Q4_1",     "quant/llama-Q5_0",
+    "quant/llama-Q5_1",   "quant/llama-Q8_0",   "quant/llama-Q2_K",     "quant/llama-Q3_K_M",
+    "quant/llama-Q4_K_M", "quant/llama-Q5_K_M", "quant/llama-Q6_K",     "quant/llama-IQ4_NL",
+    "quant/llama-IQ4_XS", "quant/llama-TQ1_0",  "arch/qwen3moe",        "arch/gemma3",
+    "arch/phi3",          "arch/stablelm",      "hybrid/lfm2moe",       "hybrid/qwen35",
+    "hybrid/mamba2",      "hybrid/falcon-h1",   "quant/llama-TQ2_0",    "quant/qwen3-Q1_0",
+    "quant/qwen3-Q2_0",   "quant/qwen3-NVFP4",  "arch/gemma2-caps",     "arch/olmo2-window",
+    "arch/gpt2",          "hybrid/lfm2-window", "hybrid/granitehybrid", "hybrid/qwen35moe",
+    "arch/cohere2",       "arch/apertus",       "arch/mistral3",        "arch/gemma4",
+    "arch/gemma4-Q4_0",   "arch/k2-horizon",    "hybrid/lfm3",          "hybrid/lfm3-Q4_0"};
 
 constexpr KvKind kKinds[] = {KvKind::f32, KvKind::q4};
 

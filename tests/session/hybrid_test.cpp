@@ -318,7 +318,8 @@ INSTANTIATE_TEST_SUITE_P(Models, EachModel,
                                          "hybrid/qwen35.gguf", "hybrid/mamba2.gguf",
                                          "hybrid/granitehybrid.gguf",
                                          "hybrid/granitehybrid-moe.gguf", "hybrid/falcon-h1.gguf",
-                                         "hybrid/qwen35moe.gguf"),
+                                         "hybrid/qwen35moe.gguf", "hybrid/lfm3.gguf",
+                                         "hybrid/lfm3-plain.gguf", "arch/k2-horizon.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace

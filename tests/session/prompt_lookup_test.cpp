@@ -454,7 +454,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Looking,
                          testing::Values("arch/llama.gguf", "arch/gemma3.gguf", "arch/gpt2.gguf",
                                          "hybrid/lfm2.gguf", "hybrid/qwen35.gguf",
                                          "hybrid/mamba2.gguf", "hybrid/granitehybrid-moe.gguf",
-                                         "hybrid/falcon-h1.gguf"),
+                                         "hybrid/falcon-h1.gguf", "hybrid/lfm3.gguf",
+                                         "arch/k2-horizon.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace

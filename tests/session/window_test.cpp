@@ -319,7 +319,8 @@ TEST_P(EachWindow, IsRightAfterAnyOperations) {
 INSTANTIATE_TEST_SUITE_P(Models, EachWindow,
                          testing::Values("arch/gemma2.gguf", "arch/gemma3.gguf", "arch/gemma4.gguf",
                                          "arch/gemma4-kv.gguf", "arch/olmo2-window.gguf",
-                                         "arch/cohere2.gguf", "hybrid/lfm2-window.gguf"),
+                                         "arch/cohere2.gguf", "hybrid/lfm2-window.gguf",
+                                         "hybrid/lfm3.gguf", "hybrid/lfm3-plain.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 // A shift may leave more than a batch to compute: the next token is drawn after all of it.

@@ -257,6 +257,27 @@ TEST(CharacterBpe, KnowsTheEndsOfATurn) {
 }
 
 // The ids that llama.cpp returns for texts with the fixture's vocabulary.
+TEST(BpeTokenizer, AgreesWithLlamaCppOnMarksAndJoiners) {
+  const auto tokenizer = load_tokenizer(fixture_path("arch/k2-horizon-tokens.gguf"));
+  ASSERT_NE(tokenizer, nullptr);
+  expect_ids(
+      *tokenizer,
+      {{"I'll say 12345 DON'T  ok?", {73, 257, 260, 32, 262, 263, 266, 267, 32, 269, 63}},
+       {"e\u0301te\u0301 na\u0308ive", {272, 271, 282}},
+       {"\u0915\u094d\u0937 \u0939\u093f", {294, 290, 183, 32, 290, 185, 309}},
+       {"a\u200cb \u200d\u0301x", {313, 316, 283, 120}},
+       {"x\n\n  y \r\n!\n", {120, 323, 32, 324, 326, 327}},
+       {"\u0301 \u0301a -\u0301b", {283, 32, 283, 97, 331, 283, 98}},
+       {"(a) 1\u03012 \u20ac\u0301\u0301", {334, 41, 32, 49, 283, 50, 336, 283, 283}},
+       {"\u0130I'\u017f x'LL 1\u0966\u00bd3", {342, 344, 345, 347, 32, 49, 304, 166, 194, 189, 51}},
+       {"  \u3000 b\t\t", {356, 357, 358}},
+       {"\U0001f600\u200d\U0001f600 \u00ad\u00a0z\u00a0", {361, 320, 141, 361, 366, 368, 367}},
+       {"we'Re_ok...\n\n\n\n end   ", {373, 375, 377, 379, 323, 323, 386, 387}},
+       {"a zebra x", {97, 392, 345}}});
+  EXPECT_EQ(tokenizer->encode("a zebra x"), (Ids{97, 392, 345})) << "no token is added";
+}
+
+// The ids that llama.cpp returns for texts with the fixture's vocabulary.
 TEST(CharacterBpe, AgreesWithLlamaCpp) {
   const auto tokenizer = load_tokenizer(fixture_path("arch/gemma4.gguf"));
   ASSERT_NE(tokenizer, nullptr);

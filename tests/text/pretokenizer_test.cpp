@@ -12,11 +12,11 @@
 namespace kinglet {
 namespace {
 
-const char* const kNames[] = {"default",   "gpt-2",        "starcoder",      "falcon",
-                              "llama-bpe", "qwen2",        "qwen35",         "gpt-4o",
-                              "tekken",    "deepseek-v3",  "minicpm5",       "tiny_aya",
-                              "youtu",     "deepseek-llm", "deepseek-coder", "spark2_5",
-                              "kimi-k2",   "seed-coder",   "laguna",         "ufakzeka"};
+const char* const kNames[] = {
+    "default", "gpt-2",        "starcoder",      "falcon",      "llama-bpe", "qwen2",
+    "qwen35",  "gpt-4o",       "tekken",         "deepseek-v3", "minicpm5",  "tiny_aya",
+    "youtu",   "deepseek-llm", "deepseek-coder", "spark2_5",    "kimi-k2",   "seed-coder",
+    "laguna",  "ufakzeka",     "k2-horizon"};
 
 // The words of `text`, with bars between them.
 std::string words(std::string_view name, std::string_view text) {
@@ -153,6 +153,15 @@ TEST(Pretokenizer, KimiKeepsChineseCharactersFromOtherLetters) {
   EXPECT_EQ(words("kimi-k2", "\u3042\u4e2d12345"), "\u3042|\u4e2d|123|45");
 }
 
+TEST(Pretokenizer, K2HorizonTakesMarksAndJoinersAsLetters) {
+  EXPECT_EQ(words("k2-horizon", "a\u0301b c\u200cd \u200d\u0301x"),
+            "a\u0301b| c\u200cd| \u200d\u0301x");
+  EXPECT_EQ(words("k2-horizon", "I'M 1234 A!\n\n  (b)"), "I|'M| |123|4| A|!\n\n| | (|b|)");
+  EXPECT_EQ(words("k2-horizon", "\u0301 1\u0301 \u20ac\u0301\u0301"),
+            "\u0301| |1|\u0301| \u20ac\u0301\u0301");
+  EXPECT_EQ(words("k2-horizon", "I'\u017f"), "I|'\u017f");
+}
+
 TEST(Pretokenizer, LagunaCutsLinesFirstAndUfakzekaKnowsNoContractions) {
   EXPECT_EQ(words("laguna", "a;\n  \nb"), "a|;|\n|  |\n|b");
   EXPECT_EQ(words("ufakzeka", "Ankara'da 12"), "Ankara|'da| |1|2");
@@ -199,7 +208,7 @@ TEST(Pretokenizer, OnlyThoseWhoseFilesRelyOnItAddBosOrPreferWholeWords) {
     EXPECT_TRUE(find_pretokenizer(name)->prefers_whole_words) << name;
   }
   for (const char* name : {"gpt-2", "qwen2", "dbrx", "smollm", "gpt-4o", "default", "deepseek-v3",
-                           "tiny_aya", "kimi-k2"}) {
+                           "tiny_aya", "kimi-k2", "k2-horizon"}) {
     EXPECT_FALSE(find_pretokenizer(name)->add_bos) << name;
     EXPECT_FALSE(find_pretokenizer(name)->prefers_whole_words) << name;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/exponential.h"
 #include "kernels/attention.h"
 #include "model/step.h"
 
@@ -21,8 +22,8 @@ Result<std::unique_ptr<Block>> Attention::load(LayerLoader& loader) {
 Attention::Buffers Attention::lay_out(Arena& arena, const BatchShape& batch) const {
   return {
       .query = arena.take<float>(batch.n_tokens * q_dim()),
-      .gated = arena.take<float>(inputs_.is_gated ? 2 * batch.n_tokens * q_dim() : 0),
-      .gate = arena.take<float>(inputs_.is_gated ? batch.n_tokens * q_dim() : 0),
+      .gated = arena.take<float>(inputs_.has_gate_in_queries() ? 2 * batch.n_tokens * q_dim() : 0),
+      .gate = arena.take<float>(batch.n_tokens * gate_dim()),
       .key = arena.take<float>(inputs_.has_rows ? batch.n_tokens * kv_dim() : 0),
       .value = arena.take<float>(inputs_.has_rows ? batch.n_tokens * kv_dim() : 0),
       .output = arena.take<float>(batch.n_tokens * q_dim()),
@@ -37,11 +38,13 @@ ScratchNeeds Attention::scratch_needs(const BatchShape& batch) const {
 
 Status Attention::run(Step& step, Arena arena, const float* x, float* out) const {
   const Buffers buffers = lay_out(arena, step.shape());
-  float* const query = inputs_.is_gated ? buffers.gated : buffers.query;
-  step.project(
-      x, step.n_tokens(),
-      {{&inputs_.query, query}, {&inputs_.key, buffers.key}, {&inputs_.value, buffers.value}});
-  if (inputs_.is_gated) part_gates(step, buffers);
+  float* const query = inputs_.has_gate_in_queries() ? buffers.gated : buffers.query;
+  step.project(x, step.n_tokens(),
+               {{&inputs_.query, query},
+                {&inputs_.key, buffers.key},
+                {&inputs_.value, buffers.value},
+                {&inputs_.gate, buffers.gate}});
+  if (inputs_.has_gate_in_queries()) part_gates(step, buffers);
   inputs_.finish_queries(step, buffers.query);
   if (inputs_.has_rows) {
     inputs_.finish_values(step, buffers.key, buffers.value);
@@ -49,11 +52,7 @@ Status Attention::run(Step& step, Arena arena, const float* x, float* out) const
     KINGLET_TRY(store(step, buffers));
   }
   attend(step, buffers);
-  if (inputs_.is_gated) {
-    step.for_each_part(step.n_tokens() * q_dim(), [&](size_t begin, size_t end) {
-      step.kernels().sigmoid_multiply(buffers.output + begin, buffers.gate + begin, end - begin);
-    });
-  }
+  apply_gate(step, buffers);
   step.project(buffers.output, step.n_tokens(), {{&output_, out}});
   return {};
 }
@@ -65,6 +64,30 @@ void Attention::part_gates(Step& step, const Buffers& buffers) const {
     std::copy_n(head, head_dim(), buffers.query + i * head_dim());
     std::copy_n(head + head_dim(), head_dim(), buffers.gate + i * head_dim());
   });
+}
+
+// Multiplies the output of the heads by their gates.
+void Attention::apply_gate(Step& step, const Buffers& buffers) const {
+  const size_t n = step.n_tokens() * q_dim();
+  float* const output = buffers.output;
+  const float* const gate = buffers.gate;
+  switch (inputs_.gate_kind) {
+    case OutputGate::none:
+      return;
+    case OutputGate::in_queries:
+      return step.for_each_part(n, [&](size_t begin, size_t end) {
+        step.kernels().sigmoid_multiply(output + begin, gate + begin, end - begin);
+      });
+    case OutputGate::of_heads:
+      return step.for_each(step.n_tokens() * inputs_.layer.n_heads, [&](size_t head) {
+        const float share = exponential::sigmoid(gate[head]);
+        for (size_t i = 0; i < head_dim(); ++i) output[head * head_dim() + i] *= share;
+      });
+    case OutputGate::softplus_or_none:
+      return step.for_each_part(n, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) output[i] *= exponential::softplus2(gate[i]);
+      });
+  }
 }
 
 Status Attention::store(Step& step, const Buffers& buffers) const {

@@ -11,8 +11,8 @@
 
 namespace kinglet {
 
-// If the architecture has gates, the sigmoid of a head's gate multiplies the head's output (Qiu et
-// al., 2025). "attn_q" then contains the query and the gate of one head after the other.
+// If the architecture has gates, they multiply the output of the heads (Qiu et al., 2025): see
+// OutputGate.
 //
 // Tensors: "attn_output", and those of AttentionInputs.
 class Attention : public Block {
@@ -26,8 +26,8 @@ class Attention : public Block {
   // The rows of n tokens.
   struct Buffers {
     float* query;   // [q_dim]
-    float* gated;   // [2 q_dim]: query and gate of each head, if there are gates
-    float* gate;    // [q_dim], if there are gates
+    float* gated;   // [2 q_dim]: query and gate of each head, if one matrix has both
+    float* gate;    // [gate_dim]
     float* key;     // [kv_dim], if the layer has rows of its own
     float* value;   // [kv_dim], if the layer has rows of its own
     float* output;  // [q_dim]: of all heads
@@ -38,7 +38,11 @@ class Attention : public Block {
   void part_gates(Step& step, const Buffers& buffers) const;
   Status store(Step& step, const Buffers& buffers) const;
   void attend(Step& step, const Buffers& buffers) const;
+  void apply_gate(Step& step, const Buffers& buffers) const;
 
+  size_t gate_dim() const {
+    return inputs_.has_gate_in_queries() ? q_dim() : inputs_.gate.matrix.n_rows;
+  }
   uint32_t q_dim() const { return inputs_.q_dim(); }
   uint32_t kv_dim() const { return inputs_.kv_dim(); }
   uint32_t head_dim() const { return inputs_.layer.head_dim; }

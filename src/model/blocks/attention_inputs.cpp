@@ -11,9 +11,9 @@ Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
   AttentionInputs inputs;
   inputs.layer = loader.layer();
   inputs.has_rows = inputs.layer.rows_layer == loader.index();
-  inputs.is_gated = loader.traits().attention.is_gated;
   inputs.rotates_first = loader.traits().attention.rotates_first;
-  const bool is_fused = !inputs.is_gated && loader.has("attn_qkv");
+  KINGLET_TRY(inputs.load_gate(loader));
+  const bool is_fused = !inputs.has_gate_in_queries() && loader.has("attn_qkv");
   KINGLET_TRY(is_fused ? inputs.load_fused(loader) : inputs.load_separate(loader));
   KINGLET_ASSIGN(inputs.query_norm, loader.head_norm("attn_q_norm", inputs.q_dim()));
   if (!inputs.has_rows) {
@@ -26,10 +26,22 @@ Result<AttentionInputs> AttentionInputs::load(LayerLoader& loader) {
   return inputs;
 }
 
+Status AttentionInputs::load_gate(LayerLoader& loader) {
+  gate_kind = loader.traits().attention.gate;
+  if (gate_kind == OutputGate::none || has_gate_in_queries()) return {};
+  if (gate_kind == OutputGate::softplus_or_none && !loader.has("attn_gate")) {
+    gate_kind = OutputGate::none;
+    return {};
+  }
+  const uint32_t n_rows = gate_kind == OutputGate::of_heads ? layer.n_heads : q_dim();
+  KINGLET_ASSIGN(gate, loader.linear("attn_gate", n_rows, loader.config().hidden_dim));
+  return {};
+}
+
 Status AttentionInputs::load_separate(LayerLoader& loader) {
   const uint32_t hidden_dim = loader.config().hidden_dim;
   const Presence biases = loader.traits().attention.biases;
-  const uint32_t n_rows = is_gated ? 2 * q_dim() : q_dim();
+  const uint32_t n_rows = has_gate_in_queries() ? 2 * q_dim() : q_dim();
   KINGLET_ASSIGN(query, loader.linear("attn_q", n_rows, hidden_dim, biases));
   if (!has_rows) return {};
   KINGLET_ASSIGN(key, loader.linear("attn_k", kv_dim(), hidden_dim, biases));

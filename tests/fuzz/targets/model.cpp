@@ -32,7 +32,8 @@ constexpr const char* kModels[] = {"arch/starcoder2",    "arch/phi3-short",
                                    "arch/hunyuan-dense", "arch/mistral3",
                                    "arch/nemotron",      "arch/minicpm-long",
                                    "hybrid/qwen35moe",   "arch/gemma4",
-                                   "arch/gemma4-kv"};
+                                   "arch/gemma4-kv",     "arch/k2-horizon",
+                                   "hybrid/lfm3"};
 constexpr uint32_t kMaxGenerated = 4;
 constexpr int kMaxModelChanges = 16;
 
