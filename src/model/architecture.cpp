@@ -112,7 +112,7 @@ constexpr Architecture kArchitectures[] = {
                 .logit_softcap = 30.0f,
                 .may_cap_logits = true,
                 .layers = true},
-     .embedding = {.layer_inputs = true}},
+     .embedding = {.layer_inputs = LayerInputs::projection_and_table}},
     {.name = "phi2",
      .norms = {.kind = NormKind::layer},
      .attention = {.biases = Presence::required},
@@ -231,6 +231,19 @@ constexpr Architecture kArchitectures[] = {
      .rope = {.plain_local = true, .local_theta = 10000.0f},
      .ffn = {.activation = Activation::gelu},
      .scales = {.embedding_by_width = true}},
+    {.name = "gemma-embedding2",
+     .mixers = {.main = MixerKind::bidirectional_attention},
+     .norms = {.after = Presence::required},
+     .attention = {.head_norm = HeadNorm::shared,
+                   .normalizes_values = true,
+                   .two_head_sizes = true,
+                   .scale = 1.0f},
+     .window = {.period = 6},
+     .rope = {.factors = Presence::no, .plain_local = true, .local_theta = 10000.0f},
+     .ffn = {.activation = Activation::gelu},
+     .scales = {.embedding_by_width = true, .layers = true},
+     .embedding = {.layer_inputs = LayerInputs::projection},
+     .projects_states = true},
 };
 
 }  // namespace

@@ -191,12 +191,19 @@ struct ScaleTraits {
   bool layers = false;          // the stream after each layer, if it has "layer_output_scale"
 };
 
+// What the inputs of layers are made of: see LayerInput.
+enum class LayerInputs : uint8_t {
+  none,
+  projection,            // of a token's embedding
+  projection_and_table,  // and the token's row of a table of its own
+};
+
 // What is added to the stream besides the tokens' embeddings.
 struct EmbeddingTraits {
   bool token_types = false;        // if the file has them, the vector of type 0
   bool learned_positions = false;  // a vector for each position
-  bool layer_inputs = false;       // see LayerInput
-  bool deepstack = false;          // n_deepstack_layers: see ModelConfig
+  LayerInputs layer_inputs = LayerInputs::none;
+  bool deepstack = false;  // n_deepstack_layers: see ModelConfig
 };
 
 struct Architecture {
@@ -212,6 +219,7 @@ struct Architecture {
   EmbeddingTraits embedding = {};
   Presence other_biases = Presence::optional;  // of a layer's matrices but queries, keys and values
   Ranking ranking = {};
+  bool projects_states = false;  // "output" makes embeddings, embedding_length_out wide, of states
 
   // Whether it turns whole texts into vectors and generates no text.
   bool is_encoder() const { return mixers.main == MixerKind::bidirectional_attention; }

@@ -106,8 +106,10 @@ Status read_scales(const Keys& keys, ModelConfig& config) {
 
 Status read_layer_inputs(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kKey = "embedding_length_per_layer_input";
-  if (!config.architecture->embedding.layer_inputs) return {};
+  const LayerInputs inputs = config.architecture->embedding.layer_inputs;
+  if (inputs == LayerInputs::none) return {};
   KINGLET_ASSIGN(config.layer_input_dim, keys.number(kKey, uint32_t{0}));
+  if (inputs == LayerInputs::projection) KINGLET_TRY(keys.size(kKey, kMaxDim));
   if (config.layer_input_dim <= kMaxDim / config.n_layers) return {};
   return keys.error(ErrorCode::corrupt, kKey,
                     cat("is ", config.layer_input_dim, ", which times ", config.n_layers,

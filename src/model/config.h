@@ -86,6 +86,9 @@ struct ModelConfig {
   RopeConfig rope;
   std::vector<LayerConfig> layers;  // [n_layers]
 
+  // The width of a token's embeddings for all layers.
+  size_t layer_inputs_width() const { return size_t{n_layers} * layer_input_dim; }
+
   // The width of a picture's row: the embedding, and the parts added after the first layers.
   uint32_t image_width() const { return hidden_dim * (1 + n_deepstack_layers); }
 

@@ -24,6 +24,7 @@ struct EncoderRows {
   std::vector<RowSpan> spans;         // of all rows, in order; none of them is empty
   uint32_t* span_of_row = nullptr;    // the span of each row
   float* stream = nullptr;            // [hidden_dim]
+  float* layer_inputs = nullptr;      // [n_layers * layer_input_dim]: see LayerInput
   float* keys = nullptr;              // [kv_dim]
   float* values = nullptr;            // [kv_dim]
   RopePosition* positions = nullptr;  // if rotations have sections; otherwise rows count in a span

@@ -85,13 +85,23 @@ Result<Head> Head::take(TensorTaker& tensors, const ModelConfig& config) {
 
 Status Head::take_dense(TensorTaker& tensors, const ModelConfig& config) {
   const Keys keys(tensors.header(), config.architecture->name);
-  for (const char* name : {"dense_2", "dense_3"}) {
-    if (!tensors.has(cat(name, ".weight"))) continue;
-    KINGLET_ASSIGN(const uint32_t n_rows, keys.size(cat(name, "_feat_out"), kMaxDim));
+  const auto take = [&](const char* name, uint32_t n_rows) -> Status {
     KINGLET_ASSIGN(const Linear linear, take_linear(tensors, name, n_rows, embedding_dim_));
     dense_.push_back(linear);
     embedding_dim_ = n_rows;
     widest_ = std::max(widest_, embedding_dim_);
+    return {};
+  };
+  // Models apply this matrix to each token. It is linear, so the mean may come first.
+  if (config.architecture->projects_states) {
+    KINGLET_ASSIGN(const uint32_t n_rows,
+                   keys.size("embedding_length_out", kMaxDim, config.hidden_dim));
+    KINGLET_TRY(take("output", n_rows));
+  }
+  for (const char* name : {"dense_2", "dense_3"}) {
+    if (!tensors.has(cat(name, ".weight"))) continue;
+    KINGLET_ASSIGN(const uint32_t n_rows, keys.size(cat(name, "_feat_out"), kMaxDim));
+    KINGLET_TRY(take(name, n_rows));
   }
   return {};
 }

@@ -40,7 +40,8 @@ class Head {
  public:
   explicit Head(size_t hidden_dim = 0) : embedding_dim_(hidden_dim) {}
 
-  // Takes "dense_2" and "dense_3", if the file has them. For rerankers also "cls" (with "cls.norm")
+  // Takes "output" if the architecture projects states, and "dense_2" and "dense_3" if the file has
+  // them. For rerankers also "cls" (with "cls.norm")
   // and "cls.output", one of which may be missing. Errors: those of TensorTaker.
   static Result<Head> take(TensorTaker& tensors, const ModelConfig& config);
 

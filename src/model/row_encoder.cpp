@@ -41,6 +41,7 @@ uint64_t RowEncoder::lay_out(Arena arena) {
   const bool is_encoder = config.architecture->is_encoder();
   const uint64_t kv_dim = is_encoder ? widest_keys(config) : 0;
   rows_.stream = arena.take<float>(n * config.hidden_dim);
+  rows_.layer_inputs = arena.take<float>(is_encoder ? n * config.layer_inputs_width() : 0);
   rows_.keys = arena.take<float>(n * kv_dim);
   rows_.values = arena.take<float>(n * kv_dim);
   rows_.span_of_row = arena.take<uint32_t>(n);

@@ -54,7 +54,11 @@ uint64_t Scratch::lay_out(const Model& model, const ScratchNeeds& needs, Arena a
     angles[i].cosines = arena.take<float>(rows * angles[i].n_pairs);
     angles[i].sines = arena.take<float>(rows * angles[i].n_pairs);
   }
-  layer_inputs = arena.take<float>(2 * rows * config.n_layers * config.layer_input_dim);
+  const uint64_t n_inputs = rows * config.n_layers * config.layer_input_dim;
+  const bool has_table =
+      config.architecture->embedding.layer_inputs == LayerInputs::projection_and_table;
+  layer_inputs = arena.take<float>(config.architecture->is_encoder() ? 0 : n_inputs);
+  layer_table_rows = arena.take<float>(has_table ? n_inputs : 0);
   logits = arena.take<float>(uint64_t{n_logit_rows} * config.vocab_size);
   static_cast<ProjectionScratch&>(*this) = ProjectionScratch::take(
       arena, model.kernels(), rows, needs.row_width, needs_tables(model.header(), model.kernels()));

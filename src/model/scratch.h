@@ -43,8 +43,9 @@ struct Scratch : ProjectionScratch {
   float* normed = nullptr;      // [hidden_dim]
   float* projection = nullptr;  // [hidden_dim]: what a block adds to the stream
   Angles angles[kRotationTables];
-  float* layer_inputs = nullptr;  // [n_layers * layer_input_dim], 2 n_batch rows
-  float* logits = nullptr;        // [vocab_size], n_logit_rows in all
+  float* layer_inputs = nullptr;      // [n_layers * layer_input_dim]; encoders: see EncoderRows
+  float* layer_table_rows = nullptr;  // the same, of the table, if the model has one
+  float* logits = nullptr;            // [vocab_size], n_logit_rows in all
 
   std::byte* stored_rows = nullptr;  // rows of embedding tables, as they are in the file
   std::byte* blocks = nullptr;       // scratch memory of the block that runs

@@ -15,7 +15,8 @@ Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, SequenceState
       state_(&state),
       images_(images),
       n_tokens_(n_tokens),
-      stream_(scratch.hidden) {
+      stream_(scratch.hidden),
+      layer_inputs_(scratch.layer_inputs) {
   std::copy(std::begin(scratch.angles), std::end(scratch.angles), angles_);
 }
 
@@ -33,7 +34,8 @@ Step::Step(const Model& model, ThreadPool& pool, Scratch& scratch, const Encoder
       rows_(&rows),
       first_row_(first_row),
       n_tokens_(n_tokens),
-      stream_(rows.stream + first_row * config().hidden_dim) {
+      stream_(rows.stream + first_row * config().hidden_dim),
+      layer_inputs_(rows.layer_inputs + first_row * config().layer_inputs_width()) {
   for (size_t i = 0; i < kRotationTables; ++i) {
     const Angles& all = rows.angles[i];
     const size_t offset = first_row * all.n_pairs;
@@ -85,22 +87,23 @@ void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
   kernels().add_scaled(row, scratch_.normed, 1.0f, config().hidden_dim);
 }
 
-// Computes the inputs of all layers:
-// (norm(projected embedding / sqrt(hidden_dim)) + sqrt(layer_input_dim) · the token's row) /
-// sqrt(2).
+// Computes the inputs of all layers: p = norm(projected embedding / sqrt(hidden_dim)), or with a
+// table (p + sqrt(layer_input_dim) · the token's row) / sqrt(2).
 Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   const LayerInputWeights& w = model_.weights().layer_inputs;
-  const size_t width = w.projection.matrix.n_rows;
+  const size_t width = config().layer_inputs_width();
+  project(stream_, n_tokens_, {{&w.projection, layer_inputs_}});
+  const float shrink = 1.0f / std::sqrt(static_cast<float>(config().hidden_dim));
+  for (size_t i = 0; i < n_tokens_ * width; ++i) layer_inputs_[i] *= shrink;
+  normalize(layer_inputs_, w.norm, n_tokens_, width, layer_inputs_);
+  if (config().architecture->embedding.layer_inputs == LayerInputs::projection) return {};
+
   const float scale = std::sqrt(static_cast<float>(config().layer_input_dim));
   const float share = std::sqrt(0.5f);
-  float* const table_rows = scratch_.layer_inputs + n_tokens_ * width;
+  float* const table_rows = scratch_.layer_table_rows;
   KINGLET_TRY(w.table.read(tokens.first(n_tokens_), scratch_.stored_rows, table_rows));
-  project(stream_, n_tokens_, {{&w.projection, scratch_.layer_inputs}});
-  const float shrink = 1.0f / std::sqrt(static_cast<float>(config().hidden_dim));
-  for (size_t i = 0; i < n_tokens_ * width; ++i) scratch_.layer_inputs[i] *= shrink;
-  normalize(scratch_.layer_inputs, w.norm, n_tokens_, width, scratch_.layer_inputs);
   for (size_t t = 0; t < n_tokens_; ++t) {
-    float* row = scratch_.layer_inputs + t * width;
+    float* row = layer_inputs_ + t * width;
     kernels().add_scaled(row, table_rows + t * width, scale, width);
     for (size_t i = 0; i < width; ++i) row[i] *= share;
   }

@@ -91,7 +91,7 @@ class Step {
 
   // A token's embedding for one layer, [layer_input_dim]; only in models that have them.
   const float* layer_input(size_t token, uint32_t layer) const {
-    return scratch_.layer_inputs + (token * config().n_layers + layer) * config().layer_input_dim;
+    return layer_inputs_ + (token * config().n_layers + layer) * config().layer_input_dim;
   }
 
   // Adds the last block's output, normalized if the model has this norm.
@@ -160,7 +160,8 @@ class Step {
   const EncoderRows* rows_ = nullptr;
   size_t first_row_ = 0;
   size_t n_tokens_;
-  float* stream_;  // [n_tokens][hidden_dim]
+  float* stream_;        // [n_tokens][hidden_dim]
+  float* layer_inputs_;  // [n_tokens][n_layers][layer_input_dim]
   Angles angles_[kRotationTables];
 };
 

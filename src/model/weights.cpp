@@ -44,8 +44,10 @@ Status take_layer_inputs(TensorTaker& tensors, const ModelConfig& config,
   const uint32_t dim = config.layer_input_dim;
   if (dim == 0) return {};
   const uint64_t width = uint64_t{config.n_layers} * dim;
-  KINGLET_ASSIGN(inputs.table,
-                 tensors.table("per_layer_token_embd.weight", config.vocab_size, width));
+  if (config.architecture->embedding.layer_inputs == LayerInputs::projection_and_table) {
+    KINGLET_ASSIGN(inputs.table,
+                   tensors.table("per_layer_token_embd.weight", config.vocab_size, width));
+  }
   KINGLET_ASSIGN(inputs.projection.matrix,
                  tensors.matrix("per_layer_model_proj.weight", width, config.hidden_dim));
   inputs.norm = {.width = dim, .n_weights = dim};
@@ -84,13 +86,16 @@ Status take_rope_factors(TensorTaker& tensors, const ModelConfig& config, Weight
   const uint32_t n = config.rope.dim / 2;
   if (n == 0) return {};
   constexpr std::string_view kFactors = "rope_freqs.weight";
+  const Presence presence = config.architecture->rope.factors;
   const bool are_used =
       std::any_of(config.layers.begin(), config.layers.end(), [](const LayerConfig& layer) {
         return layer.has_attention() && layer.rotation == Rotation::scaled;
       });
-  const bool are_required = config.architecture->rope.factors == Presence::required && are_used;
-  KINGLET_ASSIGN(weights.rope_factors,
-                 are_required ? tensors.vector(kFactors, n) : take_optional(tensors, kFactors, n));
+  if (presence != Presence::no) {
+    const bool are_required = presence == Presence::required && are_used;
+    KINGLET_ASSIGN(weights.rope_factors, are_required ? tensors.vector(kFactors, n)
+                                                      : take_optional(tensors, kFactors, n));
+  }
   if (tensors.has(kShort)) {
     KINGLET_ASSIGN(weights.rope_factors, tensors.vector(kShort, n));
     KINGLET_ASSIGN(weights.long_rope_factors, tensors.vector("rope_factors_long.weight", n));

@@ -19,7 +19,7 @@ namespace kinglet {
 
 // The weights that make each token's embeddings for each layer: see LayerInput.
 struct LayerInputWeights {
-  EmbeddingTable table;  // [vocab_size][n_layers * layer_input_dim]
+  EmbeddingTable table;  // [vocab_size][n_layers * layer_input_dim], if the architecture has it
   Linear projection;     // [n_layers * layer_input_dim][hidden_dim], of the embedding
   Norm norm;             // of each layer's part of the projection
 };

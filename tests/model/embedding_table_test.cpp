@@ -134,8 +134,9 @@ INSTANTIATE_TEST_SUITE_P(Untied, Stored,
 TEST(EmbeddingTable, EncodersReadTheirsFromTheFileToo) {
   const std::vector<std::vector<int32_t>> texts = {{5, 9, 5, 60}, {7}, {2, 3, 4, 5, 6, 7, 8}};
   const std::vector<std::span<const int32_t>> spans(texts.begin(), texts.end());
-  for (const std::string name : {"encoder/bert.gguf", "encoder/gemma-embedding.gguf",
-                                 "encoder/modern-bert.gguf", "encoder/qwen3-rerank.gguf"}) {
+  for (const std::string name :
+       {"encoder/bert.gguf", "encoder/gemma-embedding.gguf", "encoder/gemma-embedding2.gguf",
+        "encoder/modern-bert.gguf", "encoder/qwen3-rerank.gguf"}) {
     std::vector<float> states[2];
     for (const bool is_stored : {false, true}) {
       auto file = load(fixture(name), is_stored ? kAll : StoredChoice());

@@ -196,6 +196,8 @@ constexpr EncoderFixture kEncoders[] = {
     {"modern-bert", "modern-bert"},
     {"gemma-embedding", "gemma-embedding"},
     {"gemma-embedding-dense", "gemma-embedding-dense"},
+    {"gemma-embedding2", "gemma-embedding2"},
+    {"gemma-embedding2-list", "gemma-embedding2-list"},
     {"qwen3-rerank", "qwen3-rerank"},
     {"bert-rerank", "bert-rerank"},
     {"jina-bert-v2-rerank", "jina-bert-v2-rerank"},
@@ -210,9 +212,9 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderParity,
                                                             available_kernels().end())),
                          encoder_name);
 
-const char* const kEmbedders[] = {"bert",        "nomic-bert",      "jina-bert-v2",
-                                  "modern-bert", "gemma-embedding", "gemma-embedding-dense",
-                                  "bert-Q8_0"};
+const char* const kEmbedders[] = {"bert",        "nomic-bert",       "jina-bert-v2",
+                                  "modern-bert", "gemma-embedding",  "gemma-embedding-dense",
+                                  "bert-Q8_0",   "gemma-embedding2", "gemma-embedding2-list"};
 
 // Texts of several lengths: one token, whole blocks of attention, more than one batch.
 std::vector<Text> some_texts(const ModelConfig& config) {
@@ -259,14 +261,16 @@ TEST_P(Encoding, ATextDoesNotDependOnOthersOrOnBatches) {
 }
 
 TEST_P(Encoding, EmbeddingsDoNotDependOnBatches) {
-  const auto one = EncoderRunner::of("gemma-embedding-dense", kernels(), 400, 1);
-  const auto all = EncoderRunner::of("gemma-embedding-dense", kernels(), 400, 400);
-  const auto texts = some_texts(one->model.config());
-  ASSERT_TRUE(one->run(texts).ok());
-  ASSERT_TRUE(all->run(texts).ok());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    for (const Pooling pooling : {Pooling::none, Pooling::mean, Pooling::cls, Pooling::last}) {
-      EXPECT_EQ(one->embed(i, pooling), all->embed(i, pooling));
+  for (const char* model : {"gemma-embedding-dense", "gemma-embedding2"}) {
+    const auto one = EncoderRunner::of(model, kernels(), 400, 1);
+    const auto all = EncoderRunner::of(model, kernels(), 400, 400);
+    const auto texts = some_texts(one->model.config());
+    ASSERT_TRUE(one->run(texts).ok());
+    ASSERT_TRUE(all->run(texts).ok());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      for (const Pooling pooling : {Pooling::none, Pooling::mean, Pooling::cls, Pooling::last}) {
+        EXPECT_EQ(one->embed(i, pooling), all->embed(i, pooling)) << model;
+      }
     }
   }
 }
@@ -369,6 +373,18 @@ TEST(Encoder, RefusesAModelWithoutWeights) {
   const auto runner = EncoderRunner::create(std::move(file.value()), scalar_kernels(), 8, 8);
   ASSERT_FALSE(runner.ok());
   EXPECT_EQ(runner.error().code, ErrorCode::missing_tensor);
+}
+
+TEST(Encoder, NamesAPartThatIsMissing) {
+  constexpr const char* kFixture = "encoder/gemma-embedding2.gguf";
+  for (const std::string name : {"output.weight", "per_layer_model_proj.weight",
+                                 "blk.2.inp_gate.weight", "blk.5.post_ffw_norm.weight"}) {
+    expect_error(without(kFixture, name), ErrorCode::missing_tensor,
+                 "tensor " + name + " is missing");
+  }
+  constexpr const char* kWidth = "gemma-embedding2.embedding_length_per_layer_input";
+  expect_error(without(kFixture, kWidth), ErrorCode::missing_metadata, kWidth);
+  expect_error(with_number(kFixture, kWidth, 0), ErrorCode::corrupt, kWidth);
 }
 
 TEST(Encoder, MakesNoText) {

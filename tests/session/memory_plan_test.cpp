@@ -35,6 +35,8 @@ constexpr const char* kModels[] = {
     "encoder/bert.gguf",
     "encoder/bert-rerank.gguf",
     "encoder/gemma-embedding-dense.gguf",
+    "encoder/gemma-embedding2.gguf",
+    "encoder/gemma-embedding2-list.gguf",
     "encoder/jina-bert-v2.gguf",
     "encoder/modern-bert.gguf",
     "encoder/nomic-bert.gguf",

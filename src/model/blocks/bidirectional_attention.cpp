@@ -63,8 +63,9 @@ ScratchNeeds BidirectionalAttention::scratch_needs(const BatchShape& batch) cons
 void BidirectionalAttention::prepare(Step& step, Arena /*arena*/, const float* x) const {
   const size_t offset = step.first_row() * inputs_.kv_dim();
   float* const keys = step.rows().keys + offset;
-  step.project(x, step.n_tokens(),
-               {{&inputs_.key, keys}, {&inputs_.value, step.rows().values + offset}});
+  float* const values = step.rows().values + offset;
+  step.project(x, step.n_tokens(), {{&inputs_.key, keys}, {&inputs_.value, values}});
+  inputs_.finish_values(step, keys, values);
   inputs_.finish_keys(step, keys);
 }
 

@@ -1,6 +1,6 @@
-// A token's own input to each layer, in addition to the stream (Gemma 3n, 2025). It combines a row
-// of a separate table with a projection of the token's embedding (see Step::layer_input); the
-// stream gates it.
+// A token's own input to each layer, in addition to the stream (Gemma 3n, 2025). It is a projection
+// of the token's embedding, in most models combined with a row of a separate table (see
+// LayerInputs and Step::layer_input); the stream gates it.
 #pragma once
 
 #include <memory>
