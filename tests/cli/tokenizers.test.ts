@@ -160,6 +160,12 @@ const patterns: Record<string, string[]> = {
   'smaug-bpe': [afterAny(String.raw`\p{N}{1,3}`)],
   qwen2: [afterAny(String.raw`\p{N}`)],
   qwen35: [`${contractions}|${withMarks}`],
+  'k2-horizon': [
+    afterAny(String.raw`\p{N}{1,3}`).replace(
+      String.raw`?\p{L}+`,
+      String.raw`?[\p{L}\p{M}\u200c\u200d]+`,
+    ),
+  ],
   ufakzeka: [afterAny(String.raw`\p{N}`).replace(`${contractions}|`, '')],
   'seed-coder': [afterAny(String.raw`\p{N}{1}`).replace(String.raw`[\r\n]*|`, '|')],
   minicpm5: [String.raw`\p{N}{1,3}`, afterAny(String.raw`\p{N}+`)],
