@@ -168,6 +168,7 @@ struct FeedForwardTraits {
   bool may_name_activation = false;  // hidden_activation overrides it
   Gate gate = Gate::separate;
   Presence experts = Presence::no;
+  bool alternates_experts = false;   // of every moe_every_n_layers layers, only the second has some
   bool normalizes_experts = true;    // the weights of the chosen experts sum to 1
   bool may_gate_by_sigmoid = false;  // expert_gating_func may be 2
   bool gates_shared_expert = false;  // there is a shared expert, with a gate for each token

@@ -31,7 +31,8 @@ constexpr float kAlibiBias = 8.0f;
 
 // n_heads and the fields after it describe attention; they are 0 in layers without it.
 struct LayerConfig {
-  uint32_t ffn_dim = 0;  // of a dense feed-forward network
+  uint32_t ffn_dim = 0;      // of a dense feed-forward network
+  bool has_experts = false;  // in its place
   MixerKind mixer = MixerKind::attention;
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;  // n_heads is a multiple of it
@@ -70,7 +71,6 @@ struct ModelConfig {
   uint32_t n_experts_used = 0;      // for a token
   uint32_t expert_dim = 0;          // width of an expert
   uint32_t shared_dim = 0;          // width of the expert that all tokens use; 0: none
-  uint32_t n_dense_layers = 0;      // the first layers, without experts
   ExpertGating expert_gating = ExpertGating::softmax;
   Activation activation = Activation::silu;
   float norm_epsilon = 0;

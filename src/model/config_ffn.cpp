@@ -64,11 +64,15 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
                       cat("is ", config.shared_dim, ", expected ", kMaxDim, " at most"));
   }
   constexpr std::string_view kDenseLayers = "leading_dense_block_count";
-  KINGLET_ASSIGN(config.n_dense_layers, keys.number(kDenseLayers, uint32_t{0}));
-  if (config.n_dense_layers > config.n_layers) {
-    return keys.error(
-        ErrorCode::corrupt, kDenseLayers,
-        cat("is ", config.n_dense_layers, ", expected ", config.n_layers, " layers at most"));
+  KINGLET_ASSIGN(const uint32_t n_dense, keys.number(kDenseLayers, uint32_t{0}));
+  if (n_dense > config.n_layers) {
+    return keys.error(ErrorCode::corrupt, kDenseLayers,
+                      cat("is ", n_dense, ", expected ", config.n_layers, " layers at most"));
+  }
+  KINGLET_ASSIGN(const uint32_t period, keys.number("moe_every_n_layers", uint32_t{0}));
+  for (uint32_t i = n_dense; i < config.n_layers; ++i) {
+    config.layers[i].has_experts =
+        !traits.ffn.alternates_experts || (period > 0 && i % period == 1);
   }
   KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", uint32_t{1}));
   if (gating != 1 && !(gating == 2 && traits.ffn.may_gate_by_sigmoid)) {

@@ -90,7 +90,7 @@ Status load_parts(LayerLoader& loader, Layer& layer) {
   KINGLET_ASSIGN(layer.mixer, mixer_loader(loader.layer().mixer)(loader));
   KINGLET_TRY(load_norms(loader, layer));
   if (loader.traits().ffn.exists) {
-    const BlockLoader load_ffn = loader.has_experts() ? Experts::load : FeedForward::load;
+    const BlockLoader load_ffn = loader.layer().has_experts ? Experts::load : FeedForward::load;
     KINGLET_ASSIGN(layer.ffn, load_ffn(loader));
   }
   return load_input(loader, layer);

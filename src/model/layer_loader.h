@@ -36,8 +36,6 @@ class LayerLoader {
   uint32_t index() const { return index_; }
   const LayerConfig& layer() const { return config_.layers[index_]; }
 
-  bool has_experts() const { return config_.n_experts > 0 && index_ >= config_.n_dense_layers; }
-
   bool has(std::string_view part) const { return tensors_.has(name(part)); }
 
   // The number of rows of a matrix; 0 if the file has none of that name.

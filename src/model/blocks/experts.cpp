@@ -94,7 +94,10 @@ Status Experts::load_experts(LayerLoader& loader) {
   const uint32_t n = loader.config().n_experts;
   std::vector<Linear> gates;
   std::vector<Linear> ups;
-  if (loader.has(kFused)) {
+  if (loader.traits().ffn.gate == Gate::none) {
+    gates.resize(n);
+    KINGLET_ASSIGN(ups, loader.experts("ffn_up_exps", n, width, hidden_dim));
+  } else if (loader.has(kFused)) {
     KINGLET_ASSIGN(const auto both, loader.experts(kFused, n, width, hidden_dim, 2));
     for (uint32_t i = 0; i < n; ++i) {
       gates.push_back(both[2 * i]);
