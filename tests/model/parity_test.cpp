@@ -114,6 +114,7 @@ constexpr Fixture kFixtures[] = {
     {"arch/phi3-long.gguf", "arch/phi3-long.json", false, false},
     {"arch/granite.gguf", "arch/granite.json", false, false},
     {"arch/granite-unrotated.gguf", "arch/granite-unrotated.json", false, false},
+    {"arch/granite-4.1.gguf", "arch/granite-4.1.json", false, false},
     {"arch/smollm3.gguf", "arch/smollm3.json", false, false},
     {"arch/olmo2.gguf", "arch/olmo2.json", false, false},
     {"arch/olmo2-window.gguf", "arch/olmo2-window.json", false, false},
