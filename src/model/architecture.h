@@ -141,8 +141,12 @@ struct WindowTraits {
   uint32_t n_layers = 0;          // only models with so many layers have windows; 0: all have
   uint32_t period = 0;            // one in so many layers has no window; 0: none
   bool full_layer_first = false;  // it is the first of them, not the last
-  bool listed = false;            // the file must have a size, and a list of the layers
+  bool required = false;          // the file must have a size,
+  bool listed = false;            // and a list of the layers
 };
+
+// A base that has no default: the file must have its key.
+constexpr float kBaseOfFile = -1;
 
 struct RopeTraits {
   RopeKind kind = RopeKind::halves;
@@ -188,8 +192,8 @@ struct ScaleTraits {
   ScaleDefaults defaults = {};      // for these, if the file has no keys
   bool multiplies_logits = false;   // by logit_scale, which is required; others divide by it
   float logit_softcap = 0;
-  bool may_cap_logits = false;  // if the file has the key
-  bool layers = false;          // the stream after each layer, if it has "layer_output_scale"
+  bool may_cap_logits = false;     // if the file has the key
+  Presence layers = Presence::no;  // the stream after each layer, "layer_output_scale"
 };
 
 // What the inputs of layers are made of: see LayerInput.

@@ -142,9 +142,9 @@ Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
   uint32_t period = traits.window.period;
   const MetadataValue* pattern = keys.find(kPattern);
   const bool listed = pattern != nullptr && pattern->type() == ValueType::array;
-  if (traits.window.listed) {
-    KINGLET_TRY(keys.size("attention.sliding_window", UINT32_MAX));
-    if (!listed) return keys.error(ErrorCode::missing_metadata, kPattern, "is not there as a list");
+  if (traits.window.required) KINGLET_TRY(keys.size("attention.sliding_window", UINT32_MAX));
+  if (traits.window.listed && !listed) {
+    return keys.error(ErrorCode::missing_metadata, kPattern, "is not there as a list");
   }
   if (!listed) {
     KINGLET_ASSIGN(period, keys.number(kPattern, period));

@@ -121,9 +121,11 @@ Status read_rope(const Keys& keys, ModelConfig& config) {
   KINGLET_ASSIGN(rope.theta, keys.positive("rope.freq_base", 10000.0f));
   if (traits.rope.alpha) KINGLET_TRY(read_alpha(keys, head_dim, rope));
   rope.has_local = traits.rope.plain_local;
+  constexpr std::string_view kLocalTheta = "rope.freq_base_swa";
+  const float local_theta = traits.rope.local_theta;
+  if (local_theta == kBaseOfFile) KINGLET_TRY(keys.number(kLocalTheta));
   KINGLET_ASSIGN(rope.local_theta,
-                 keys.positive("rope.freq_base_swa",
-                               traits.rope.local_theta > 0 ? traits.rope.local_theta : rope.theta));
+                 keys.positive(kLocalTheta, local_theta > 0 ? local_theta : rope.theta));
   return read_rope_scaling(keys, config);
 }
 

@@ -57,10 +57,7 @@ Status load_norms(LayerLoader& loader, Layer& layer) {
       KINGLET_ASSIGN(layer.ffn_norm, loader.norm(traits.norms.ffn_name));
     }
   }
-  const bool has_after =
-      traits.norms.after == Presence::required ||
-      (traits.norms.after == Presence::optional && loader.has("post_attention_norm"));
-  if (has_after) {
+  if (loader.wants("post_attention_norm", traits.norms.after)) {
     KINGLET_ASSIGN(layer.mixer_post_norm, loader.norm("post_attention_norm"));
     KINGLET_ASSIGN(layer.ffn_post_norm, loader.norm("post_ffw_norm"));
   }
@@ -80,7 +77,7 @@ Status load_input(LayerLoader& loader, Layer& layer) {
     KINGLET_ASSIGN(layer.input, LayerInput::load(loader));
     KINGLET_ASSIGN(layer.input_post_norm, loader.norm("post_norm"));
   }
-  if (loader.traits().scales.layers && loader.has("layer_output_scale")) {
+  if (loader.wants("layer_output_scale", loader.traits().scales.layers)) {
     KINGLET_ASSIGN(layer.scale, loader.vector("layer_output_scale.weight", 1));
   }
   return {};

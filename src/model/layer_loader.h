@@ -38,6 +38,11 @@ class LayerLoader {
 
   bool has(std::string_view part) const { return tensors_.has(name(part)); }
 
+  // Whether to take a part: it must be there, or it may be there and is.
+  bool wants(std::string_view part, Presence presence) const {
+    return presence == Presence::required || (presence == Presence::optional && has(part));
+  }
+
   // The number of rows of a matrix; 0 if the file has none of that name.
   uint64_t n_rows(std::string_view part) const;
 

@@ -384,13 +384,17 @@ TEST(Encoder, RefusesAModelWithoutWeights) {
 
 TEST(Encoder, NamesAPartThatIsMissing) {
   constexpr const char* kFixture = "encoder/gemma-embedding2.gguf";
-  for (const std::string name : {"output.weight", "per_layer_model_proj.weight",
-                                 "blk.2.inp_gate.weight", "blk.5.post_ffw_norm.weight"}) {
+  for (const std::string name :
+       {"output.weight", "per_layer_model_proj.weight", "blk.2.inp_gate.weight",
+        "blk.5.post_ffw_norm.weight", "blk.3.layer_output_scale.weight"}) {
     expect_error(without(kFixture, name), ErrorCode::missing_tensor,
                  "tensor " + name + " is missing");
   }
   constexpr const char* kWidth = "gemma-embedding2.embedding_length_per_layer_input";
-  expect_error(without(kFixture, kWidth), ErrorCode::missing_metadata, kWidth);
+  constexpr const char* kWindow = "gemma-embedding2.attention.sliding_window";
+  for (const char* key : {kWidth, kWindow}) {
+    expect_error(without(kFixture, key), ErrorCode::missing_metadata, key);
+  }
   expect_error(with_number(kFixture, kWidth, 0), ErrorCode::corrupt, kWidth);
 }
 

@@ -35,8 +35,8 @@ TEST(HybridModel, NamesAMissingTensor) {
 TEST(HybridModel, RefusesHalfOfWhatBelongsTogether) {
   expect_error(without("hybrid/lfm3.gguf", "blk.2.post_attention_norm.weight"),
                ErrorCode::unsupported_feature, "has no place in this architecture");
-  for (const char* key :
-       {"lfm3.attention.sliding_window_pattern", "lfm3.attention.sliding_window"}) {
+  for (const char* key : {"lfm3.attention.sliding_window_pattern", "lfm3.attention.sliding_window",
+                          "lfm3.rope.freq_base_swa"}) {
     expect_error(without("hybrid/lfm3.gguf", key), ErrorCode::missing_metadata, key);
   }
 }
