@@ -18,6 +18,7 @@ import { isFromServer } from './server/server.ts';
 import { showComposer } from './talk/composer.ts';
 import { showContextMeter } from './talk/context-meter.ts';
 import { addFiles } from './search/desk.ts';
+import { isText } from './search/read-text.ts';
 import { searchPanel } from './search/search-panel.ts';
 import { exchanges, sendSample } from './talk/conversation.ts';
 import { openConversations } from './talk/conversation-list.ts';
@@ -38,14 +39,7 @@ showPanels({
   ...{ models: modelsPanel, history: historyPanel, search: searchPanel },
   ...{ look: lookPanel, compare: comparePanel, settings: settingsPanel, camera: cameraPanel },
 });
-acceptDrops((files) => {
-  void useFiles(files.filter(isModel));
-  void addPictures(files.filter(isPicture));
-  const texts = files.filter((file) => !isModel(file) && !isPicture(file));
-  if (texts.length === 0) return;
-  openPanel('search');
-  void addFiles(texts);
-});
+acceptDrops((files) => void useDropped(files));
 
 const restoring = openConversations();
 const isServed = isFromServer().then((isSo) => {
@@ -71,6 +65,23 @@ async function beginInPage(): Promise<void> {
   }
 }
 
-function isModel({ name }: File): boolean {
-  return /\.gguf$/i.test(name);
+/** Opens what was dropped. What is neither a picture nor a text, the engine names in its refusal. */
+async function useDropped(files: readonly File[]): Promise<void> {
+  const pictures = files.filter(isPicture);
+  const texts: File[] = [];
+  const others: File[] = [];
+  for (const file of files.filter((each) => !isPicture(each))) {
+    const isForSearch = !isNamedAsModel(file) && (await isText(file));
+    (isForSearch ? texts : others).push(file);
+  }
+  void useFiles(others);
+  void addPictures(pictures);
+  if (texts.length === 0) return;
+  openPanel('search');
+  void addFiles(texts);
+}
+
+/** Some files of models are texts, such as pointers of Git LFS, but nobody searches in them. */
+function isNamedAsModel({ name }: File): boolean {
+  return /\.(gguf|ggml|safetensors|bin|pth?|ckpt|onnx|tflite|h5)$/i.test(name);
 }

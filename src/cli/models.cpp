@@ -18,8 +18,10 @@
 #include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/sha256.h"
+#include "gguf/cursor.h"
 #include "gguf/header.h"
 #include "gguf/split.h"
+#include "gguf/unusable.h"
 
 namespace kinglet::cli {
 
@@ -119,10 +121,11 @@ std::vector<std::byte> first_bytes(const fs::path& path, size_t n) {
   return bytes;
 }
 
-bool begins_as_gguf(const fs::path& path) {
-  const auto bytes = first_bytes(path, kGgufMagic.size());
-  const auto magic = std::as_bytes(std::span(kGgufMagic));
-  return std::equal(bytes.begin(), bytes.end(), magic.begin(), magic.end());
+Status check_begins_as_gguf(const fs::path& path) {
+  const auto bytes = first_bytes(path, kRecognizableBytes);
+  const std::string_view start = as_text(bytes);
+  if (start.starts_with(kGgufMagic)) return {};
+  return Error{ErrorCode::not_gguf, cat(explain_other_format(start), "; the download was deleted")};
 }
 
 // Checks that the download has the size and the SHA-256 that the server reported, and that a model
@@ -135,11 +138,7 @@ Status check_download(const fs::path& path, const std::string& name, const Remot
     return Error{ErrorCode::io, cat("the download ended after ", error ? 0 : size, " of ",
                                     remote.bytes.value_or(0), " bytes; pull continues there")};
   }
-  if (is_gguf_name(name) && !begins_as_gguf(path)) {
-    return Error{
-        ErrorCode::not_gguf,
-        cat("the download does not begin with \"GGUF\", so it is no model; it was deleted")};
-  }
+  if (is_gguf_name(name)) KINGLET_TRY(check_begins_as_gguf(path));
   if (!is_sha256(remote.version)) return {};
   ProgressBar bar("Checking");
   const auto on_progress = [&](uint64_t n_done) { bar.update(n_done, size); };

@@ -53,6 +53,14 @@ Status parse_kv(std::string_view text, SequenceOptions& options) {
   return {};
 }
 
+// Loads a model; its errors name it.
+template <class Kernels>
+Result<LanguageModel> load_named(const std::string& name, GgufFile file, const Kernels& kernels) {
+  auto loaded = load_language_model(std::move(file), kernels);
+  if (loaded.ok()) return loaded;
+  return Error{loaded.error().code, cat(name, ": ", loaded.error().message)};
+}
+
 }  // namespace
 
 Result<GgufFile> read_model(const std::string& model, const std::string& tables) {
@@ -69,7 +77,7 @@ Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SequenceOptions
   KINGLET_ASSIGN(GgufFile file, read_model(options.model, options.tables));
   KINGLET_ASSIGN(const KernelSet* kernels, choose_kernels(options.kernels));
   if (options.measures_kernels) kernels = &measured_kernels(*kernels);
-  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), *kernels));
+  KINGLET_ASSIGN(LanguageModel loaded, load_named(options.model, std::move(file), *kernels));
   auto run = std::make_unique<Run>(std::move(loaded), threads_for(options.n_threads));
   if (options.n_threads == 0) KINGLET_TRY(choose_threads(run->loaded.model, run->pool));
   return run;
@@ -89,7 +97,7 @@ void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOpt
 
 Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options) {
   KINGLET_ASSIGN(GgufFile file, read_model(options.model, options.tables));
-  KINGLET_ASSIGN(LanguageModel loaded, load_language_model(std::move(file), options.kernels));
+  KINGLET_ASSIGN(LanguageModel loaded, load_named(options.model, std::move(file), options.kernels));
   KINGLET_TRY(check_has_weights(loaded.model));
   return std::make_unique<EncoderRun>(std::move(loaded), threads_for(options.n_threads));
 }

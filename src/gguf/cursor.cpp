@@ -30,7 +30,7 @@ Status Cursor::require(uint64_t n, std::string_view what) {
   if (file_bytes_ && (!end || *end > *file_bytes_)) {
     return error(ErrorCode::truncated, offset_,
                  cat(what, " needs ", n, " bytes, but only ", *file_bytes_ - offset_,
-                     " are left of the file's ", *file_bytes_));
+                     " are left of the file's ", *file_bytes_, ": download it again"));
   }
   if (!end || *end > kMaxHeaderBytes) {
     return error(ErrorCode::corrupt, offset_,

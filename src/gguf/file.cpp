@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/hash.h"
 #include "gguf/split.h"
+#include "gguf/unusable.h"
 
 namespace kinglet {
 namespace {
@@ -214,8 +215,7 @@ Result<GgufFile> GgufLoader::finish() {
   if (!has_header_) KINGLET_TRY(try_header(received_));  // no more bytes will come
   if (received_ < file_.file_bytes()) KINGLET_TRY(settle_size());
   if (received_ < file_.file_bytes()) {
-    return fail({ErrorCode::truncated, cat("the file ends after ", received_, " bytes, expected ",
-                                           file_.file_bytes(), " from its header")});
+    return fail({ErrorCode::truncated, explain_incomplete(received_, file_.file_bytes())});
   }
   has_header_ = false;
   fail({ErrorCode::invalid_argument, "the loader has already given its file away"});
@@ -352,10 +352,8 @@ class OpenFile final : public RandomAccessFile {
 // Bytes that are read between two reports of progress.
 constexpr size_t kReportedBytes = size_t{8} << 20;
 
-Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
-                          const ReadProgress& on_progress) {
-  FilePointer opened(open_file(path, "rb"));
-  if (opened == nullptr) return io_error(path, "open");
+Result<GgufFile> read_opened(const std::string& path, FilePointer opened, StoredChoice choice,
+                             const ReadProgress& on_progress) {
   std::FILE* const file = opened.get();
   const auto n_bytes = file_size(file);
   GgufLoader loader(n_bytes, std::make_unique<const OpenFile>(path, std::move(opened)), choice);
@@ -372,6 +370,15 @@ Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
     if (on_progress) on_progress(file_position(file), n_bytes.value_or(0));
   }
   return loader.finish();
+}
+
+Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
+                          const ReadProgress& on_progress) {
+  FilePointer opened(open_file(path, "rb"));
+  if (opened == nullptr) return io_error(path, "open");
+  auto file = read_opened(path, std::move(opened), choice, on_progress);
+  if (file.ok() || file.error().code == ErrorCode::io) return file;
+  return Error{file.error().code, cat(path, ": ", file.error().message)};
 }
 
 }  // namespace

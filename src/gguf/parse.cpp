@@ -10,6 +10,7 @@
 #include "gguf/cursor.h"
 #include "gguf/ggml_types.h"
 #include "gguf/header.h"
+#include "gguf/unusable.h"
 
 namespace kinglet {
 namespace {
@@ -75,28 +76,11 @@ Result<GgufHeader> HeaderReader::read() {
   return std::move(header_);
 }
 
-// Describes a file that is not a GGUF file: people choose a wrong file, and servers answer with
-// HTML pages. ggml's older formats stored their magic as a little-endian number, so it is reversed.
-std::string guess_format(std::string_view start) {
-  for (const std::string_view old : {"lmgg", "fmgg", "tjgg", "algg"}) {
-    if (start.starts_with(old)) {
-      return cat("the file has the older GGML format ",
-                 in_quotes(std::string(old.rbegin(), old.rend())),
-                 ", which must be converted to GGUF first");
-    }
-  }
-  return cat("the file begins with ", in_quotes(start));
-}
-
 Status HeaderReader::read_magic() {
-  if (file_bytes_ == 0) {
-    return Error{ErrorCode::not_gguf, "the file is empty, expected a GGUF file"};
-  }
-  constexpr size_t kStartBytes = 16;  // enough to recognize another format
   const std::string_view start =
-      as_text(cursor_.rest().first(std::min(cursor_.rest().size(), kStartBytes)));
-  if (!start.starts_with(kGgufMagic.substr(0, start.size()))) {
-    return Error{ErrorCode::not_gguf, cat(guess_format(start), "; expected \"GGUF\" (byte 0)")};
+      as_text(cursor_.rest().first(std::min(cursor_.rest().size(), kRecognizableBytes)));
+  if (file_bytes_ == 0 || !start.starts_with(kGgufMagic.substr(0, start.size()))) {
+    return Error{ErrorCode::not_gguf, explain_other_format(start)};
   }
   KINGLET_TRY(cursor_.read_bytes(kGgufMagic.size(), "the magic"));
   return {};
@@ -111,12 +95,14 @@ Status HeaderReader::read_version() {
   if (version != 0 && version % (1 << 16) == 0) {
     return cursor_.error(ErrorCode::unsupported_version, offset,
                          cat("the file is big-endian (version ", __builtin_bswap32(version),
-                             "), expected a little-endian one"));
+                             "), expected a little-endian one: convert it with "
+                             "gguf_convert_endian.py of llama.cpp"));
   }
   return cursor_.error(
       ErrorCode::unsupported_version, offset,
-      cat("version ", version, " is not supported, expected 2 or 3",
-          version == 1 ? "; version 1 had 32-bit lengths: convert the model again" : ""));
+      cat("version ", version, " is not supported, expected 2 or 3: ",
+          version < kOldestVersion ? "use a newer file of the model, or convert it again"
+                                   : "use another file of the model, or a newer Kinglet"));
 }
 
 Status HeaderReader::read_counts() {
@@ -335,7 +321,8 @@ Status HeaderReader::settle_q2_0(std::span<TensorInfo* const> in_order) {
     return bytes && *bytes <= room.bytes && room.bytes - *bytes < header_.alignment;
   });
   if (!is_early) {
-    if (misfit->tensor == in_order.back()) return {};  // the file is cut short: end_of() reports it
+    if (misfit->tensor == in_order.back())
+      return {};  // the file is cut short: place_data() reports it
     return Error{ErrorCode::corrupt,
                  cat("tensor ", in_quotes(misfit->tensor->name), " of Q2_0 ",
                      shape_text(misfit->tensor->shape), " has ", misfit->bytes,
@@ -377,21 +364,18 @@ Status HeaderReader::place_data() {
     KINGLET_ASSIGN(header_.data_bytes, end_of(*tensor));
     previous = tensor;
   }
+  const uint64_t end = header_.data_offset + header_.data_bytes;
+  if (file_bytes_ && *file_bytes_ < end) {
+    return Error{ErrorCode::truncated, explain_incomplete(*file_bytes_, end)};
+  }
   return {};
 }
 
 // Returns the end of the tensor in the data section.
 Result<uint64_t> HeaderReader::end_of(const TensorInfo& tensor) const {
   const auto end = checked_add(tensor.offset, tensor.bytes);
-  const auto file_end = end ? checked_add(header_.data_offset, *end) : std::nullopt;
-  if (!file_end) {
-    return Error{ErrorCode::corrupt, cat(placed(tensor), " ends after byte 2^64 of the file")};
-  }
-  if (file_bytes_ && *file_end > *file_bytes_) {
-    return Error{ErrorCode::truncated, cat(placed(tensor), " ends at byte ", *file_end,
-                                           " of the file, but the file has ", *file_bytes_)};
-  }
-  return *end;
+  if (end && checked_add(header_.data_offset, *end)) return *end;
+  return Error{ErrorCode::corrupt, cat(placed(tensor), " ends after byte 2^64 of the file")};
 }
 
 }  // namespace

@@ -347,10 +347,22 @@ describe('bad files', () => {
     ['GGUF version 1', file(patched(4, 1)), /version 1/],
     ['a big-endian file', file(patched(4, 0x03000000)), /big-endian/],
     ['a file cut in its header', file(whole.subarray(0, 5000)), /only 4 are left/],
-    ['a file cut in its weights', file(whole.subarray(0, 2_000_000)), /end/],
+    [
+      'a file cut in its weights',
+      file(whole.subarray(0, 2_000_000)),
+      /incomplete: 2\.0 of 3\.\d MB/,
+    ],
+    [
+      'a zip archive',
+      file('PK\x03\x04 and so on'),
+      /a zip archive, expected a GGUF file: unpack it/,
+    ],
+    ['a web page', file('<html><title>Not found'), /a web page, "Not found", expected a GGUF file/],
   ])('%s', (_, path, message) => {
-    expectFailure(generate(path), message);
-    expectFailure(['inspect', path], message);
+    for (const args of [generate(path), ['inspect', path], ['serve', '-m', path]]) {
+      expectFailure(args, message);
+      expectFailure(args, new RegExp(path));
+    }
   });
 
   // Replaces the number after a metadata key and its type, or `skip` bytes after a tensor's name.
@@ -386,7 +398,8 @@ describe('bad files', () => {
   test('an architecture that is not implemented', () => {
     const bytes = Buffer.from(whole);
     bytes.write('mamba', bytes.indexOf('llama'));
-    expectFailure(generate(file(bytes)), /architecture "mamba" is not supported/);
+    const path = file(bytes);
+    expectFailure(generate(path), new RegExp(`${path}: .*architecture "mamba" is not supported`));
   });
 });
 

@@ -313,7 +313,7 @@ describe('kinglet pull', () => {
     hub.files.set('stories-Q4_0.gguf', Buffer.from('<!doctype html><p>Please log in'));
     const named = await run('pull', 'hf:owner/repo:Q4_0');
     expect(named.status).toBe(1);
-    expect(named.stderr).toMatch(/does not begin with "GGUF", so it is no model/);
+    expect(named.stderr).toMatch(/a web page, expected a GGUF file: .*; the download was deleted/);
     hub.contentType = 'text/html; charset=utf-8';
     const typed = await run('pull', 'hf:owner/repo:Q4_0');
     expect(typed.stderr).toMatch(/the server answers with a web page, not a model/);

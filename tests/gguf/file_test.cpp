@@ -9,6 +9,7 @@
 
 #include "errors.h"
 #include "gguf/gguf_builder.h"
+#include "gguf/unusable.h"
 #include "support.h"
 
 // In builds with AddressSanitizer, lets an allocation that fails return null instead of stopping
@@ -139,12 +140,10 @@ TEST(GgufLoader, RefusesAStreamThatIsCutAtAnyByte) {
 TEST(GgufLoader, SaysHowFarATruncatedFileGot) {
   const Bytes bytes = small_file();
   expect_error(load(std::span(bytes).first(small_file_end() - 1), std::nullopt),
-               ErrorCode::truncated,
-               "the file ends after " + std::to_string(small_file_end() - 1) + " bytes, expected " +
-                   std::to_string(small_file_end()) + " from its header");
+               ErrorCode::truncated, explain_incomplete(small_file_end() - 1, small_file_end()));
   expect_error(load(std::span(bytes).first(30), std::nullopt), ErrorCode::truncated,
                "GGUF header: a table of 2 metadata entries and 3 tensors needs 122 bytes, but only "
-               "6 are left of the file's 30 (byte 24)");
+               "6 are left of the file's 30: download it again (byte 24)");
 }
 
 TEST(GgufLoader, WantsNothingBehindTheLastTensor) {
@@ -225,7 +224,7 @@ TEST(GgufLoader, RefusesAFileOfAnotherFormatAtItsFirstBytes) {
 }
 
 TEST(GgufLoader, RefusesAnEmptyFile) {
-  const std::string_view message = "the file is empty, expected a GGUF file";
+  const std::string message = explain_other_format("");
   expect_error(load({}, std::nullopt), ErrorCode::not_gguf, message);
   expect_error(load({}, 0), ErrorCode::not_gguf, message);
   GgufLoader loader(0);
@@ -357,6 +356,8 @@ TEST(ReadGgufFile, RefusesAFileThatIsNoGguf) {
   const auto text = read_gguf_file(fixture_path("README.md"));
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.error().code, ErrorCode::not_gguf);
+  EXPECT_TRUE(text.error().message.starts_with(fixture_path("README.md") + ": the file begins"))
+      << text.error().message;
 }
 
 }  // namespace

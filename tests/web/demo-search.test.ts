@@ -149,7 +149,11 @@ describe('the search panel', () => {
     await drop(page, {
       'page.html':
         '<title>No</title><style>p{}</style><body style="color: red"><h2>Trains</h2><p style="top: 0">The train\n leaves <b>at noon</b>.<p>It is late.',
-      'picture.png': '\u0089PNG\u0000\u0000',
+      'dropped.tar': `${'\0'.repeat(257)}ustar`,
+    });
+    await page.locator('#alert', { hasText: /dropped.tar could not .* a tar archive/ }).waitFor();
+    await page.locator('#search-files').setInputFiles({
+      ...{ name: 'picture.png', mimeType: 'image/png', buffer: Buffer.from('\u0089PNG\0\0') },
     });
     await page.locator('#search-alert', { hasText: 'picture.png could not be added' }).waitFor();
     await page.locator('summary', { hasText: 'Paste a text' }).click();

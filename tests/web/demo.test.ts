@@ -85,6 +85,20 @@ describe('the page', () => {
     expect(await ask(page, opening)).toBe(tellByCli(opening, 60));
   });
 
+  it.each([
+    ['weights.safetensors', '\x02\0\0\0\0\0\0\0{}', /in the safetensors format, expected a GGUF/],
+    ['pointer.safetensors', 'version https://git-lfs.github.com/spec/v1\n', /a Git LFS pointer/],
+    ['notes.zip', `PK\x03\x04${'\0'.repeat(30)}notes.txt`, /a zip archive, .*unpack it/],
+    ['manual.pdf', '%PDF-1.7 and more', /a PDF document/],
+  ])('says what %s is when it is dropped, and does not search it', async (name, text, message) => {
+    const page = await openPage(site.browser, `${site.plain.url}${greedy}`);
+    await drop(page, { [name]: text });
+    const alert = page.getByRole('alert').filter({ hasText: name });
+    await alert.waitFor();
+    expect(await alert.textContent()).toMatch(message);
+    expect(await page.locator('#panel').isVisible()).toBe(false);
+  });
+
   it('works offline after the first visit, below any path', async () => {
     const own = await openSite(`${root}demo`);
     const context = await own.browser.newContext();

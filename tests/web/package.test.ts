@@ -6,7 +6,7 @@ import type { RequestListener, Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { Kinglet, KingletError } from 'kinglet';
+import { inspect, Kinglet, KingletError } from 'kinglet';
 import type { ChatMessage, ChatOptions, GenerateOptions, LoadProgress } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { generateRules } from '../../web/src/options.ts';
@@ -951,6 +951,49 @@ describe('loading', () => {
     expect(codes).toContain((error as KingletError).code);
     expect((error as KingletError).message.length).toBeGreaterThan(15);
   });
+
+  const text = (content: string) => new TextEncoder().encode(content);
+  it.each([
+    [
+      'a Git LFS pointer',
+      text('version https://git-lfs.github.com/spec/v1\nsize 145000000\n'),
+      'not_gguf',
+      /Git LFS pointer to 145\.0 MB, expected a GGUF file: run git lfs pull/,
+    ],
+    ['safetensors', text('\x02\0\0\0\0\0\0\0{}'), 'not_gguf', /safetensors format, .* convert/],
+    [
+      'a login page',
+      text('<!doctype html><title>Sign in</title>'),
+      'not_gguf',
+      /a web page, "Sign in", expected a GGUF file: servers/,
+    ],
+    [
+      'a newer version',
+      ofVersion([9, 0, 0, 0]),
+      'unsupported_version',
+      /version 9 .* newer Kinglet/,
+    ],
+    [
+      'an incomplete file',
+      bytes.slice(0, 1_000_000),
+      'truncated',
+      /the file is incomplete: 1\.0 of 3\.\d MB; download it again/,
+    ],
+  ] as const)(
+    'says in words what %s is, in load() and inspect()',
+    async (_, source, code, message) => {
+      const stream = () => new Blob([source]).stream(); // of unknown length
+      const ways = [
+        () => Kinglet.load(source),
+        () => Kinglet.load(stream()),
+        () => inspect(source),
+      ];
+      for (const refused of ways) {
+        const error = await refused().then(undefined, (thrown: unknown) => thrown);
+        expect(error).toMatchObject({ code, message: expect.stringMatching(message) as string });
+      }
+    },
+  );
 
   it('refuses a file that is not there, a wrong source and wrong options', async () => {
     await expect(Kinglet.load('no/such/file.gguf')).rejects.toMatchObject({ code: 'io' });

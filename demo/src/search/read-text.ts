@@ -7,17 +7,30 @@ export async function readText(file: File): Promise<string> {
   return isHtml(file, text) ? textOfHtml(text) : text;
 }
 
+const judgedBytes = 4096;
+
+/** Whether a file is a text, judged by its beginning. */
+export async function isText(file: File): Promise<boolean> {
+  return decode(new Uint8Array(await file.slice(0, judgedBytes).arrayBuffer())) !== undefined;
+}
+
 /** Decodes a text; undefined if the bytes are not a text. */
 export function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
   const [a, b] = bytes;
   if (a === 0xff && b === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
   if (a === 0xfe && b === 0xff) return new TextDecoder('utf-16be').decode(bytes);
-  if (bytes.subarray(0, 4096).includes(0)) return undefined;
+  if (bytes.subarray(0, judgedBytes).some(isOfNoText)) return undefined;
+  if (new TextDecoder('latin1').decode(bytes.subarray(0, 5)) === '%PDF-') return undefined;
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     return new TextDecoder('windows-1252').decode(bytes); // written by older editors
   }
+}
+
+/** Whether a byte is a control character that texts do not have. */
+function isOfNoText(byte: number): boolean {
+  return byte < 8 || (byte > 13 && byte < 26);
 }
 
 function isHtml({ name, type }: File, text: string): boolean {
