@@ -30,6 +30,7 @@ if(WIN32)
   enable_language(RC)
   target_sources(kinglet PRIVATE cmake/windows/kinglet.rc)
 endif()
+target_compile_definitions(kinglet PRIVATE KINGLET_VERSION="${PROJECT_VERSION}")
 target_link_libraries(kinglet PRIVATE kinglet_core kinglet_options)
 
 if(KINGLET_HISTORY)

@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
+#include "gguf/recipe.h"
 
 namespace kinglet::cli {
 namespace {
@@ -143,6 +144,8 @@ class Dialogue {
       detach();
       KINGLET_TRY(check_utf8("system message", argument));
       conversation_.restart(name == "/system" ? argument : system_message());
+      std::printf("A new conversation%s.\n",
+                  conversation_.messages().size() > 0 ? " with the system message" : "");
       return {};
     }
     if (name != "/file" && name != "/image" && name != "/save" && name != "/load") {
@@ -154,9 +157,16 @@ class Dialogue {
     }
     if (name == "/save") {
       KINGLET_ASSIGN(const std::string json, conversation_.to_json());
-      return write_text_file(argument, json);
+      KINGLET_TRY(write_text_file(argument, json));
+      std::printf("%zu messages are saved in %s.\n", conversation_.messages().size(),
+                  argument.c_str());
+      return {};
     }
-    if (name == "/image") return eye_.read(argument, next_interrupt(), pictures_);
+    if (name == "/image") {
+      KINGLET_TRY(eye_.read(argument, next_interrupt(), pictures_));
+      std::printf("%zu in front of the next message.\n", pictures_.size());
+      return {};
+    }
     KINGLET_ASSIGN(const std::string text, read_text_file(argument));
     KINGLET_TRY(check_utf8("file", text));
     if (name == "/load") return load(text);
@@ -192,6 +202,26 @@ class Dialogue {
   Pictures pictures_;     // pictures in front of the next message
 };
 
+// Says what the conversation begins with: the model, its memory and how to get help.
+void introduce(const Run& run) {
+  const Model& model = run.loaded.model;
+  const GgufHeader& header = model.header();
+  const auto text = [&](std::string_view key) {
+    const auto value = header.get_string(key, "");
+    return std::string(value.ok() ? value.value() : std::string_view());
+  };
+  const auto file_type = header.get_uint("general.file_type", UINT32_MAX);
+  const std::string mix(file_type.ok() ? mix_name(file_type.value()) : std::string_view());
+  const std::string name = text("general.name");
+  const Session& session = *run.session;
+  const uint64_t bytes = model.weight_bytes() + session.kv_bytes() + session.recurrent_bytes() +
+                         session.scratch_bytes();
+  std::printf("%s (%s%s), %.1f MB of memory for %u tokens. /help lists the commands.\n",
+              name.empty() ? "A model without a name" : in_quotes(name).c_str(),
+              text("general.architecture").c_str(), mix.empty() ? "" : (", " + mix).c_str(),
+              static_cast<double>(bytes) / 1e6, session.n_ctx());
+}
+
 }  // namespace
 
 Status chat(ChatOptions options) {
@@ -212,6 +242,7 @@ Status chat(ChatOptions options) {
     }
     return {};
   }
+  introduce(*run);
   catch_interrupts();
   Dialogue dialogue(conversation, eye, std::move(pictures));
   while (const auto line = reader.next()) {

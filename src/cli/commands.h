@@ -134,7 +134,8 @@ struct DetokenizeOptions {
 struct QuantizeOptions {
   std::string input;
   std::string output;
-  std::string mix;  // of types, such as Q4_K_M: see gguf/recipe.h
+  std::string mix;        // of types, such as Q4_K_M: see gguf/recipe.h
+  bool replaces = false;  // an output that exists; never the input
 };
 
 // Streams the continuation of the prompt. If the run measures its kernels, writes JSON to standard
@@ -173,7 +174,9 @@ Status perplexity(const PerplexityOptions& options);
 // error.
 Status serve(const ServeOptions& options);
 
-// Converts the input's weights to other types, and writes the output file.
+// Converts the input's weights to other types, and writes the output file. Writes the sizes of both
+// and their mixes of types to standard error. Errors: invalid_argument (the output exists, unless
+// it may be replaced, or is the input).
 Status quantize(const QuantizeOptions& options);
 
 // Prints the token ids on one line. With `many`, prints a line for each text.

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "cli/input.h"
+#include "cli/rate.h"
 #include "text/answer/answer_format.h"
 #include "text/answer/answer_reader.h"
 
@@ -101,7 +102,9 @@ Status Conversation::answer(std::string_view message,
 // Returns the answer without its thoughts, because templates leave thoughts out of later turns.
 Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                                                 const Cancellation& cancellation) {
-  const auto start = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  auto first_token = start;
   GenerationOptions options = options_.generation;
   const LayOut lay_out = [&](const Json& list) -> Result<ChatText> {
     KINGLET_ASSIGN(ChatText chat,
@@ -140,7 +143,7 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
     if (n_generated == 0) {
       listener.on_prompt(step.n_prompt_done, static_cast<uint32_t>(prompt.size()));
     }
-    n_generated += step.token != kNoToken;
+    if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
     reader.push(step.text, parts);
     show_parts();
     reason = step.finish;
@@ -149,11 +152,16 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
   reader.end(parts);
   show_parts();
   if (options_.show_speed) {
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const auto end = Clock::now();
+    // Computing the prompt already gives the first token.
+    const size_t n_decoded = n_generated > 0 ? n_generated - 1 : 0;
     std::fprintf(stderr,
-                 "\nprompt: %zu tokens, %u of them known; answer: %zu tokens, %u of them guessed; "
-                 "%.1f s\n",
-                 prompt.size(), n_reused, n_generated, n_accepted, seconds.count());
+                 "\nprompt: %zu tokens, %u of them known, %.1f tokens/s; "
+                 "answer: %zu tokens, %u of them guessed, %.1f tokens/s; %.1f s\n",
+                 prompt.size(), n_reused,
+                 per_second(prompt.size() - n_reused, seconds_between(start, first_token)),
+                 n_generated, n_accepted, per_second(n_decoded, seconds_between(first_token, end)),
+                 seconds_between(start, end));
   }
   return answer;
 }

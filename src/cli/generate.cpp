@@ -8,6 +8,7 @@
 #include "cli/images.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/rate.h"
 #include "cli/run.h"
 #include "kernels/measured.h"
 #include "session/generation.h"
@@ -17,14 +18,6 @@ namespace kinglet::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_between(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
-double per_second(size_t n, double seconds) {
-  return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
-}
 
 // Prints a line such as "prompt: 12 tokens, 340.1 tokens/s".
 void print_speed(const char* phase, size_t n_tokens, double seconds) {

@@ -24,6 +24,8 @@ constexpr std::array<std::string_view, 3> kUsualTypes = {"Q4_K_M", "Q4_0", "Q8_0
 
 constexpr size_t kMostListed = 20;
 
+constexpr std::string_view kPrefix = "hf:";
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), to_lower);
   return text;
@@ -114,7 +116,7 @@ bool take(std::string_view& text, std::string_view start) {
 
 // Returns nothing if the text has another form.
 std::optional<HubAddress> parse_address(std::string_view text) {
-  if (!take(text, "hf:")) return std::nullopt;
+  if (!take(text, kPrefix)) return std::nullopt;
   take(text, "//");
   HubAddress address;
   const std::string_view owner = take_name(text);
@@ -138,6 +140,29 @@ std::optional<HubAddress> parse_address(std::string_view text) {
   }
   address.path = text;
   return address;
+}
+
+// Returns the hub address of what a page of the hub shows; other texts as they are.
+std::string without_page(std::string_view text) {
+  std::string_view rest = text;
+  if (!take(rest, "https://")) return std::string(text);
+  take(rest, "www.");
+  if (!take(rest, "huggingface.co/") && !take(rest, "hf.co/")) return std::string(text);
+  rest = rest.substr(0, rest.find_first_of("?#"));
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  const std::string_view owner = take_name(rest);
+  take(rest, "/");
+  std::string address = cat(kPrefix, owner, "/", take_name(rest));
+  if (rest.empty()) return address;
+  const bool is_folder = take(rest, "/tree/");
+  if (!is_folder && !take(rest, "/blob/") && !take(rest, "/resolve/") && !take(rest, "/raw/")) {
+    return std::string(text);
+  }
+  const std::string_view revision = rest.substr(0, rest.find('/'));
+  if (revision != kMainRevision) address += cat("@", revision);
+  if (is_folder) return address;
+  const auto path = percent_decoded(rest.substr(revision.size()));
+  return path ? cat(address, *path) : std::string(text);
 }
 
 // Returns the models whose paths contain the type. If several do, returns those with the shortest
@@ -175,10 +200,12 @@ bool is_gguf_name(std::string_view path) {
          equal_ignoring_case(path.substr(path.size() - kGgufExtension.size()), kGgufExtension);
 }
 
-bool is_hub_address(std::string_view text) { return text.starts_with("hf:"); }
+bool is_hub_address(std::string_view text) { return without_page(text).starts_with(kPrefix); }
+
+bool lacks_prefix(std::string_view text) { return parse_address(cat(kPrefix, text)).has_value(); }
 
 Result<HubAddress> parse_hub_address(std::string_view text) {
-  auto address = parse_address(text);
+  auto address = parse_address(without_page(text));
   if (address) return std::move(*address);
   return Error{ErrorCode::invalid_argument,
                cat(in_quotes(text),

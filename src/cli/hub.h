@@ -24,12 +24,18 @@ struct HubAddress {
 // Whether the path of a file ends in ".gguf", in letters of any case.
 bool is_gguf_name(std::string_view path);
 
-bool is_hub_address(std::string_view text);  // begins with "hf:"
+// Whether the text begins with "hf:" or is the address of a page of the hub.
+bool is_hub_address(std::string_view text);
+
+// Whether the text is a hub address that only lacks its "hf:".
+bool lacks_prefix(std::string_view text);
 
 // Parses hf:owner/repo/file.gguf, hf:owner/repo:Q4_K_M or hf:owner/repo, each optionally with
 // @revision after the repository, in which a slash is written as %2F, as in the hub's own
 // addresses. Neither a revision nor a path may have "." or ".." as a part, a backslash, a colon or
-// a control character. Errors: invalid_argument.
+// a control character. Also parses the addresses of the hub's pages, as a browser shows them:
+// https://huggingface.co/owner/repo, and with /tree/main or /blob/main/file.gguf behind it. Errors:
+// invalid_argument.
 Result<HubAddress> parse_hub_address(std::string_view text);
 
 // The folder of a repository's files at a revision, among those of other repositories, with

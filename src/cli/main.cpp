@@ -6,9 +6,14 @@
 #include <new>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/format.h"
+#include "base/in_quotes.h"
+#include "base/misspelling.h"
 #include "cli/commands.h"
+#include "cli/hub.h"
 #include "cli/manual.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
@@ -355,6 +360,7 @@ void add_quantize(Program& program) {
   command.add_option("input", options.input, "GGUF file to read")->required();
   command.add_option("output", options.output, "GGUF file to write")->required();
   command.add_option("mix", options.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")->required();
+  command.add_flag("--force", options.replaces, "Replace the output file if it exists");
 }
 
 // Adds the commands for models that are pulled from the hub.
@@ -391,8 +397,44 @@ void add_manual(Program& program) {
   });
 }
 
+// Returns a question whether another name was meant; without one, where to find the known names.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names,
+                         std::string_view lists) {
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view meant = meant_by(word, known);
+  return meant.empty() ? cat(lists, " lists them") : cat("did you mean ", meant, "?");
+}
+
+// Explains the first word of the arguments that is no command, or no option of its command. Empty
+// if there is none.
+std::string explain_unknown_word(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& command = chosen.empty() ? app : *chosen.front();
+  for (std::string word : command.remaining()) {
+    const bool is_option = word.size() > 1 && word.starts_with('-');
+    if (!is_option && !chosen.empty()) continue;
+    std::vector<std::string> known;
+    if (is_option) {
+      word = word.substr(0, word.find('='));
+      for (const CLI::Option* option : options_of(command)) {
+        for (const std::string& spelling : spellings(*option)) known.push_back(spelling);
+      }
+    } else {
+      for (const CLI::App* other : commands_of(app)) known.push_back(other->get_name());
+    }
+    if (!is_option && (is_gguf_name(word) || is_hub_address(word))) {
+      return cat("a model follows -m: kinglet chat -m ", word);
+    }
+    const std::string name = chosen.empty() ? "kinglet" : "kinglet " + command.get_name();
+    return cat(name, " has no ", is_option ? "option " : "command ", in_quotes(word), "; ",
+               did_you_mean(word, known, name + " --help"));
+  }
+  return {};
+}
+
 int run(int argc, char** argv) {
   Program program;
+  program.app.set_version_flag("--version", "kinglet " KINGLET_VERSION);
   program.app.require_subcommand(1);
   program.app.allow_windows_style_options(false);  // inherited by subcommands; paths begin with /
   add_generate(program);
@@ -416,6 +458,11 @@ int run(int argc, char** argv) {
   try {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const std::string unknown = explain_unknown_word(program.app);
+    if (error.get_exit_code() != 0 && !unknown.empty()) {
+      std::fprintf(stderr, "kinglet: %s\n", unknown.c_str());
+      return 1;
+    }
     return program.app.exit(error) == 0 ? 0 : 1;
   }
   const Status status = program.action();

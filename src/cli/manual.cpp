@@ -8,8 +8,6 @@
 
 namespace kinglet::cli {
 
-namespace {
-
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
@@ -18,13 +16,14 @@ std::vector<const CLI::Option*> options_of(const CLI::App& command) {
   return command.get_options([](const CLI::Option* option) { return option->nonpositional(); });
 }
 
-// "-m", "--model".
 std::vector<std::string> spellings(const CLI::Option& option) {
   std::vector<std::string> all;
   for (const std::string& name : option.get_snames()) all.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) all.push_back("--" + name);
   return all;
 }
+
+namespace {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 

@@ -18,6 +18,7 @@
 #include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/sha256.h"
+#include "cli/terminal.h"
 #include "gguf/cursor.h"
 #include "gguf/header.h"
 #include "gguf/split.h"
@@ -81,6 +82,11 @@ Result<std::vector<StoredFile>> stored_files() {
   std::sort(files.begin(), files.end(),
             [](const StoredFile& a, const StoredFile& b) { return a.address < b.address; });
   return files;
+}
+
+// Parses a hub address, which may lack its "hf:".
+Result<HubAddress> parse_named(const std::string& text) {
+  return parse_hub_address(lacks_prefix(text) ? "hf:" + text : text);
 }
 
 fs::path path_of(const fs::path& folder, const HubAddress& address, const std::string& path) {
@@ -240,18 +246,22 @@ bool is_split_file(const fs::path& path) {
 }  // namespace
 
 Result<std::string> model_path(const std::string& model) {
-  if (!is_hub_address(model)) return model;
-  KINGLET_ASSIGN(const HubAddress address, parse_hub_address(model));
+  std::error_code error;
+  const bool may_be_path = !is_hub_address(model);
+  if (may_be_path && (!lacks_prefix(model) || fs::exists(to_path(model), error))) return model;
+  KINGLET_ASSIGN(const HubAddress address, parse_named(model));
+  // "folder/model.gguf" is a path, although a repository could have this name.
+  if (may_be_path && address.path.empty() && is_gguf_name(model)) return model;
   KINGLET_ASSIGN(const fs::path folder, models_folder());
   const auto path = stored_path(address);
   const fs::path file = path.ok() ? path_of(folder, address, path.value()) : fs::path();
-  std::error_code error;
   if (path.ok() && fs::exists(file, error)) return to_utf8(file);
-  return Error{ErrorCode::io, cat(model, " is not here: kinglet pull ", model)};
+  const char* missing = may_be_path ? " is neither a file nor a pulled model" : " is not here";
+  return Error{ErrorCode::io, cat(model, missing, ": kinglet pull ", model)};
 }
 
 Status pull(const std::string& text) {
-  KINGLET_ASSIGN(const HubAddress address, parse_hub_address(text));
+  KINGLET_ASSIGN(const HubAddress address, parse_named(text));
   KINGLET_ASSIGN(const fs::path folder, models_folder());
   std::string path = address.path;
   if (path.empty()) {
@@ -272,6 +282,13 @@ Status pull(const std::string& text) {
 
 Status list_models() {
   KINGLET_ASSIGN(const auto files, stored_files());
+  if (files.empty()) {
+    KINGLET_ASSIGN(const fs::path folder, models_folder());
+    std::fprintf(stderr, "No models in %s yet. kinglet pull hf:owner/repo:TYPE downloads one.\n",
+                 to_utf8(folder).c_str());
+  } else if (writes_to_terminal() && reports_to_terminal()) {
+    std::fprintf(stderr, "kinglet chat -m ADDRESS begins a conversation:\n");
+  }
   for (const StoredFile& file : files) {
     std::error_code error;
     const auto megabytes = static_cast<double>(fs::file_size(file.path, error)) / 1e6;
@@ -282,7 +299,7 @@ Status list_models() {
 }
 
 Status remove_model(const std::string& text) {
-  KINGLET_ASSIGN(const HubAddress address, parse_hub_address(text));
+  KINGLET_ASSIGN(const HubAddress address, parse_named(text));
   KINGLET_ASSIGN(const fs::path folder, models_folder());
   KINGLET_ASSIGN(const std::string path, stored_path(address));
   bool is_removed = false;

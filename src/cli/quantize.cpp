@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -12,6 +13,7 @@
 #include "cli/models.h"
 #include "cli/new_file.h"
 #include "cli/paths.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
@@ -149,7 +151,7 @@ Status write_tensor(GgufFile& file, const Conversion& conversion, GgufWriter& ou
 }
 
 // Refuses to write the file that is read, by whatever name: it would be lost if the result is not
-// what was wanted.
+// what was wanted. Refuses to replace any other file unless that was asked for.
 Status check_output(const QuantizeOptions& options) {
   KINGLET_ASSIGN(const std::string input, model_path(options.input));
   for (const std::string& part : split_paths(input)) {
@@ -158,8 +160,50 @@ Status check_output(const QuantizeOptions& options) {
     return Error{ErrorCode::invalid_argument,
                  cat("the output, ", in_quotes(options.output), ", is the file that is read")};
   }
-  return {};
+  std::error_code missing;
+  if (options.replaces || !std::filesystem::is_regular_file(to_path(options.output), missing)) {
+    return {};
+  }
+  return Error{ErrorCode::invalid_argument,
+               cat("the output, ", in_quotes(options.output), ", exists: --force replaces it")};
 }
+
+// The bytes of a file's tensors, by type.
+class Sizes {
+ public:
+  void add(DType type, uint64_t bytes) {
+    total_ += bytes;
+    const auto same = [type](const Share& share) { return share.type == type; };
+    const auto share = std::find_if(shares_.begin(), shares_.end(), same);
+    if (share == shares_.end()) {
+      shares_.push_back({type, bytes});
+    } else {
+      share->bytes += bytes;
+    }
+  }
+
+  // Prints to standard error, since the file may go to standard output: "before: 10.1 MB, F16 99 %,
+  // F32 1 %", the largest share first.
+  void print(const char* when) {
+    std::sort(shares_.begin(), shares_.end(),
+              [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
+    std::fprintf(stderr, "%s: %.1f MB", when, static_cast<double>(total_) / 1e6);
+    for (const Share& share : shares_) {
+      const double percent = 100 * static_cast<double>(share.bytes) / static_cast<double>(total_);
+      std::fprintf(stderr, ", %s %.*f %%", std::string(dtype_info(share.type).name).c_str(),
+                   percent < 1 ? 2 : 0, percent);
+    }
+    std::fprintf(stderr, "\n");
+  }
+
+ private:
+  struct Share {
+    DType type;
+    uint64_t bytes;
+  };
+  uint64_t total_ = 0;
+  std::vector<Share> shares_;
+};
 
 }  // namespace
 
@@ -171,20 +215,37 @@ Status quantize(const QuantizeOptions& options) {
   KINGLET_ASSIGN(const ModelTraits model, read_traits(header));
   const std::vector<DType> types = recipe_types(recipe, model, header.tensors);
   const std::vector<Conversion> conversions = plan(header, types);
+  Sizes before;
+  Sizes after;
+  for (const TensorInfo& tensor : header.tensors) before.add(tensor.type, tensor.bytes);
 
   GgufWriter out;
   set_metadata(header, recipe, types, out);
+  const auto add = [&](std::string_view name, DType type, const Shape& shape) {
+    out.add_tensor(name, type, shape);
+    after.add(type, tensor_bytes(type, shape[0], shape[1] * shape[2] * shape[3]).value_or(0));
+  };
   for (const Conversion& conversion : conversions) {
-    out.add_tensor(conversion.source->name, conversion.type, conversion.source->shape);
+    add(conversion.source->name, conversion.type, conversion.source->shape);
     if (conversion.gets_scale()) {
-      out.add_tensor(beside(*conversion.source, ".scale"), DType::f32, conversion.scale_shape());
+      add(beside(*conversion.source, ".scale"), DType::f32, conversion.scale_shape());
     }
   }
   KINGLET_ASSIGN(NewFile written, NewFile::create(options.output));
   KINGLET_TRY(out.open(written.path()));
-  for (const Conversion& conversion : conversions) KINGLET_TRY(write_tensor(file, conversion, out));
+  {
+    ProgressBar bar("Converting");
+    uint64_t n_done = 0;
+    for (const Conversion& conversion : conversions) {
+      KINGLET_TRY(write_tensor(file, conversion, out));
+      bar.update(n_done += conversion.source->bytes, header.data_bytes);
+    }
+  }
   KINGLET_TRY(out.close());
-  return written.keep();
+  KINGLET_TRY(written.keep());
+  before.print("before");
+  after.print("after");
+  return {};
 }
 
 }  // namespace kinglet::cli

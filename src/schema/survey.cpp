@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/misspelling.h"
 #include "schema/keywords.h"
 
 namespace kinglet::schema {
@@ -21,50 +22,6 @@ constexpr auto kWithNamedSchemas =
                                      "dependencies", "$defs", "definitions"});
 
 constexpr size_t kMostWarnings = 20;
-
-std::string lower_case(std::string_view text) {
-  std::string lower;
-  for (const char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
-// Returns how many letters were added, left out, replaced or swapped.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before;
-  std::vector<size_t> last(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    std::vector<size_t> row = {i};
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row.push_back(std::min({replaced, last[j] + 1, row[j - 1] + 1}));
-      const bool are_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (are_swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = std::exchange(last, std::move(row));
-  }
-  return last[b.size()];
-}
-
-// Returns the keyword for which this one was probably meant; empty if there is none.
-std::string_view meant_by(std::string_view keyword) {
-  constexpr size_t kShort = 5;
-  constexpr size_t kLong = 24;
-  if (keyword.size() > kLong) return {};
-  const std::string lower = lower_case(keyword);
-  std::string_view meant;
-  size_t least = 3;
-  for (const std::string_view known : limiting_keywords()) {
-    if (known.size() < 4) continue;
-    const size_t n = distance(lower, lower_case(known));
-    const bool is_near =
-        n < least && n <= (std::min(known.size(), keyword.size()) > kShort ? 2 : 1);
-    if (!is_near) continue;
-    least = n;
-    meant = known;
-  }
-  return meant;
-}
 
 struct Place {
   const Json* schema;
@@ -116,7 +73,7 @@ SchemaSurvey survey(const Json& schema) {
     };
     for (const auto& [keyword, content] : here->as_object()) {
       if (!is_known_keyword(keyword) && found.warnings.size() < kMostWarnings) {
-        const std::string_view meant = meant_by(keyword);
+        const std::string_view meant = meant_by(keyword, limiting_keywords());
         if (!meant.empty()) {
           found.warnings.push_back(cat("the JSON schema, at ", at, ": \"", keyword,
                                        "\" is no keyword and limits nothing; \"", meant,

@@ -16,7 +16,7 @@ import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { samplingNames } from '../../web/src/sampling-rules.ts';
 import { splitModel } from '../web/split-model.ts';
-import { withChatTemplate, withMetadata } from '../web/support.ts';
+import { root, withChatTemplate, withMetadata } from '../web/support.ts';
 import {
   expectFailure,
   fixture,
@@ -186,6 +186,9 @@ describe('chat', () => {
     expect(known[0]![2]).toBe('0');
     expect(Number(known[1]![2])).toBeGreaterThanOrEqual(Number(known[0]![1]));
     expect(Number(known[1]![2])).toBeLessThan(Number(known[1]![1]));
+    const rates = [...stderr.matchAll(/([\d.]+) tokens\/s/g)].map(([, rate]) => Number(rate));
+    expect(rates).toHaveLength(4); // of prompt and answer
+    for (const rate of rates) expect(rate).toBeGreaterThan(0);
   });
 
   test('goes on in a full context where that is wanted', () => {
@@ -539,13 +542,34 @@ describe('logprobs', () => {
   });
 });
 
+describe('the command line', () => {
+  test('has a version, that of the package', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(kinglet(['--version'])).toMatchObject({ status: 0, stdout: `kinglet ${version}\n` });
+  });
+
+  test.each([
+    [['genrate', '-m', 'x'], /has no command "genrate"; did you mean generate\?/],
+    [['frobnicate'], /has no command "frobnicate"; kinglet --help lists them/],
+    [['--verion'], /has no option "--verion"; did you mean --version\?/],
+    [['generate', '--promt', 'x'], /generate has no option "--promt"; did you mean --prompt\?/],
+    [['chat', '-m', 'x', '--tmep=0.5'], /chat has no option "--tmep"; did you mean --temp\?/],
+    [['list', '--all'], /list has no option "--all"; kinglet list --help lists them/],
+    [['model.gguf'], /a model follows -m: kinglet chat -m model\.gguf/],
+  ])('says what was meant by %j', (args, message) => {
+    expectFailure(args, message);
+  });
+});
+
 describe('names and texts in any script', () => {
   test('are those of files that are read and written', () => {
     const copy = join(folder, 'Größe 大 🐦.gguf');
     const made = kinglet(['quantize', fixture('quant/llama-f32.gguf'), copy, 'Q8_0']);
-    expect(made).toMatchObject({ status: 0, stderr: '' });
-    const again = kinglet(['quantize', fixture('quant/llama-f32.gguf'), copy, 'Q8_0']);
-    expect(again).toMatchObject({ status: 0, stderr: '' });
+    expect(made).toMatchObject({ status: 0, stdout: '' });
+    const again = kinglet(['quantize', fixture('quant/llama-f32.gguf'), copy, 'Q8_0', '--force']);
+    expect(again).toMatchObject({ status: 0, stdout: '' });
     expect(readFileSync(copy).subarray(0, 4).toString()).toBe('GGUF');
     expect(kinglet(['inspect', copy]).status).toBe(0);
     expectFailure(['inspect', `${copy}.absent`], /Größe 大 🐦\.gguf\.absent/);
@@ -567,7 +591,7 @@ describe('quantize', () => {
   /** Quantizes `model` to another mix of types and returns the path of the result. */
   function quantized(model: string, type: string): string {
     const path = newPath();
-    expect(kinglet(['quantize', model, path, type])).toMatchObject({ status: 0, stderr: '' });
+    expect(kinglet(['quantize', model, path, type])).toMatchObject({ status: 0, stdout: '' });
     return path;
   }
 
@@ -706,6 +730,16 @@ describe('quantize', () => {
     expect(readFileSync(quantized(once, 'Q3_K')).equals(readFileSync(once))).toBe(true);
   });
 
+  test('prints the sizes and the types before and after', () => {
+    const { stderr } = kinglet(['quantize', stories, newPath(), 'Q8_0']);
+    expect(stderr).toMatch(
+      /^before: 3\.1 MB, Q4_0 \d+ %, Q6_K \d+ %, F32 0\.\d+ %\nafter: 5\.6 MB, Q8_0 100 %, F32/,
+    );
+    const floats = kinglet(['quantize', f32, newPath(), 'F32']).stderr.split('\n');
+    expect(floats[0]!.replace('before', 'after')).toBe(floats[1]);
+    expect(floats[0]).toMatch(/^before: \d\.\d MB, F32 100 %$/);
+  });
+
   test('refuses an unknown type and a folder that is not there', () => {
     expectFailure(['quantize', f32, newPath(), 'Q9_9'], /"Q9_9" \(known: F32, F16, .*, MXFP4_MOE/);
     expectFailure(['quantize', f32, '/nowhere/out.gguf', 'Q8_0'], /cannot create/);
@@ -722,7 +756,7 @@ describe('quantize', () => {
         ['quantize', model, output, 'Q8_0'],
         /the output, ".*", is the file that is re/,
       );
-      expectFailure(['quantize', link, output, 'Q8_0'], /is the file that is read/);
+      expectFailure(['quantize', link, output, 'Q8_0', '--force'], /is the file that is read/);
     }
     expect(readFileSync(model).equals(readFileSync(f32))).toBe(true);
   });
@@ -730,11 +764,12 @@ describe('quantize', () => {
   test.skipIf(isCrossBuilt)('leaves what was there until the new file is complete', () => {
     const target = file('before');
     const damaged = file(readFileSync(f32).subarray(0, 10_000));
-    expect(kinglet(['quantize', damaged, target, 'Q8_0']).status).toBe(1);
+    expectFailure(['quantize', f32, target, 'Q8_0'], /the output, ".*", exists: --force replaces/);
+    expect(kinglet(['quantize', damaged, target, 'Q8_0', '--force']).status).toBe(1);
     expect(readFileSync(target, 'utf8')).toBe('before');
     const link = newPath();
     symlinkSync(target, link);
-    expect(kinglet(['quantize', f32, link, 'Q8_0']).status).toBe(0);
+    expect(kinglet(['quantize', f32, link, 'Q8_0', '--force']).status).toBe(0);
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
     expect(readFileSync(target).equals(readFileSync(quantized(f32, 'Q8_0')))).toBe(true);
     expect(readdirSync(folder).filter((name) => /\.(part|lock)$/.test(name))).toEqual([]);
@@ -742,7 +777,7 @@ describe('quantize', () => {
 
   test.skipIf(isCrossBuilt)('deletes what it wrote where it cannot finish', () => {
     const target = file('before');
-    const command = `ulimit -f 20; exec "$0" quantize "$1" "$2" F32`;
+    const command = `ulimit -f 20; exec "$0" quantize "$1" "$2" F32 --force`;
     const made = spawnSync('bash', ['-c', `trap '' XFSZ; ${command}`, program, f32, target]);
     expect(made.status).toBe(1);
     expect(String(made.stderr)).toMatch(/cannot write .*File too large/);

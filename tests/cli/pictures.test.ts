@@ -156,7 +156,7 @@ describe('kinglet quantize of a file that reads pictures', () => {
     ['Q4_K_M', 'Q5_0', 'Q8_0'], // rows are too short for blocks of K types
   ])('to %s keeps what is delicate, and reads the same picture', (mix, query, down) => {
     const path = join(folder, `mmproj-${mix}.gguf`);
-    expect(kinglet(['quantize', mmproj, path, mix])).toMatchObject({ status: 0, stderr: '' });
+    expect(kinglet(['quantize', mmproj, path, mix])).toMatchObject({ status: 0, stdout: '' });
     expect(typesOf(path)).toMatchObject({
       ...{ 'v.patch_embd.weight': 'F16', 'v.position_embd.weight': 'F32' },
       ...{ 'v.blk.0.ln1.weight': 'F32', 'v.blk.0.attn_q.weight': query },
@@ -168,7 +168,7 @@ describe('kinglet quantize of a file that reads pictures', () => {
   test.each(['gemma3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl-deepstack'])('of %s', (name) => {
     const path = join(folder, `mmproj-${name}.gguf`);
     const source = fixture(`vision/${name}.gguf`);
-    expect(kinglet(['quantize', source, path, 'Q4_0'])).toMatchObject({ status: 0, stderr: '' });
+    expect(kinglet(['quantize', source, path, 'Q4_0'])).toMatchObject({ status: 0, stdout: '' });
     expect(Object.values(typesOf(path))).toContain('Q4_0');
     if (name === 'gemma3') {
       expect(typesOf(path)['mm.input_projection.weight']).toBe('F16');

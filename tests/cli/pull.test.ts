@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KingletError } from '../../web/src/errors.ts';
 import { hubFileUrl, hubListingUrl, parseHubAddress, pickFile } from '../../web/src/hub.ts';
-import { hubAddresses, plainlessPaths } from '../web/hub-addresses.ts';
+import { hubAddresses, hubPages, otherPages, plainlessPaths } from '../web/hub-addresses.ts';
 import { splitModel } from '../web/split-model.ts';
 import { program, stories } from './program.ts';
 
@@ -164,8 +164,18 @@ describe('kinglet pull', () => {
       ', there was a\n',
     );
     expect((await run('list')).stdout).toBe('hf:owner/repo/stories-Q4_0.gguf  3.1 MB\n');
-    expect((await run('rm', 'hf:owner/repo')).status).toBe(0);
-    expect((await run('list')).stdout).toBe('');
+    for (const name of ['owner/repo:Q4_0', 'https://huggingface.co/owner/repo']) {
+      expect((await run('generate', '-m', name, ...once)).stdout).toBe(', there was a\n');
+    }
+    expect((await run('rm', 'owner/repo')).status).toBe(0);
+    expect(await run('list')).toMatchObject({
+      stdout: '',
+      stderr: expect.stringContaining(`No models in ${folder} yet. kinglet pull hf:`) as string,
+    });
+    expect((await run('generate', '-m', 'owner/repo', ...once)).stderr).toBe(
+      'kinglet: owner/repo is neither a file nor a pulled model: kinglet pull owner/repo\n',
+    );
+    expect((await run('generate', '-m', 'owner/m.gguf', ...once)).stderr).toMatch(/cannot open/);
     expect((await run('rm', 'hf:owner/repo:Q4_0')).stderr).toMatch(/has no such file/);
     expect((await run('generate', '-m', 'hf:owner/repo:Q4_0', ...once)).stderr).toBe(
       'kinglet: hf:owner/repo:Q4_0 is not here: kinglet pull hf:owner/repo:Q4_0\n',
@@ -361,7 +371,8 @@ describe('the program and the package', () => {
   }
 
   test('mean the same by an address', async () => {
-    for (const address of [...hubAddresses.accepted, ...hubAddresses.refused]) {
+    const pages = Object.keys(hubPages);
+    for (const address of [...hubAddresses.accepted, ...pages, ...hubAddresses.refused]) {
       hub.urls = [];
       const { stderr } = await run('pull', address);
       const url = asked(address);
@@ -374,6 +385,14 @@ describe('the program and the package', () => {
     const { status, stderr } = await run('pull', `hf:${'a'.repeat(40_000)}`);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^kinglet: "hf:a{61}"\.\.\. is not of the form/);
+  });
+
+  test('take no other page for an address', async () => {
+    hub.urls = [];
+    for (const address of otherPages) {
+      expect((await run('pull', address)).stderr).toMatch(/ is not of the form hf:owner\/repo/);
+    }
+    expect(hub.urls).toEqual([]);
   });
 
   test('choose the same file of a list', async () => {

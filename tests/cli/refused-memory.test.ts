@@ -38,7 +38,7 @@ it.each([
     const { status, stderr } = runIn(kilobytes, args, input);
     if (status === 0) break;
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^kinglet: out of memory.*\n$/);
+    expect(stderr).toMatch(/^kinglet: (\/.*: )?out of memory.*\n$/);
     messages.add(stderr);
   }
   expect(messages.size).toBeGreaterThanOrEqual(nRefusals);

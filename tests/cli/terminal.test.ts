@@ -79,11 +79,13 @@ describe('chat in a terminal', () => {
   test('goes on after Ctrl-C in an answer, in a line and in none, and saves and loads', async () => {
     const saved = join(folder, 'saved.json');
     const terminal = chat('-n', '400', '--kernels', 'scalar');
-    await terminal.type('Once upon a time\r');
+    const begins =
+      /"Kinglet Stories 5M" \(llama, Q4_0\), \d+\.\d MB of memory for 512 tokens\. \/help [^]*> $/;
+    await terminal.type('Once upon a time\r', begins);
     await terminal.type(ctrlC, answer);
     await terminal.type(`/save ${saved}\r`);
-    await terminal.type('/clear\r');
-    await terminal.type('not this');
+    await terminal.type('/clear\r', `2 messages are saved in ${saved}.`);
+    await terminal.type('not this', /A new conversation\.\s+> $/);
     await terminal.type(ctrlC, 'not this');
     await terminal.type(ctrlC, /\n> $/);
     await terminal.type(`/load ${saved}\r`, /\n> $/);
@@ -102,7 +104,7 @@ describe('chat in a terminal', () => {
     writeFileSync(file, 'From a file.');
     const terminal = chat('-n', '1');
     await terminal.type('/system Be kind.\r');
-    await terminal.type('one\\\r');
+    await terminal.type('one\\\r', /A new conversation with the system message\.\s+> $/);
     await terminal.type('zwölf\r', /\. $/);
     await terminal.type(`/file ${file}\r`);
     await terminal.type('"""three\r');

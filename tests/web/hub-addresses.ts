@@ -17,6 +17,28 @@ export const plainlessPaths = [
   ],
 ];
 
+/** Addresses of the hub's pages, and the address of what they show. */
+export const hubPages = {
+  'https://huggingface.co/owner/repo': 'hf:owner/repo',
+  'https://huggingface.co/owner/repo/?library=gguf#x': 'hf:owner/repo',
+  'https://www.huggingface.co/owner/repo': 'hf:owner/repo',
+  'https://hf.co/owner/repo/tree/main': 'hf:owner/repo',
+  'https://huggingface.co/owner/repo/tree/v2/folder': 'hf:owner/repo@v2',
+  'https://huggingface.co/owner/repo/blob/main/m.gguf': 'hf:owner/repo/m.gguf',
+  'https://huggingface.co/owner/repo/blob/refs%2Fpr%2F1/a/b%20c/m.gguf?x':
+    'hf:owner/repo@refs%2Fpr%2F1/a/b c/m.gguf',
+};
+
+/** Other addresses on the hub. */
+export const otherPages = [
+  'https://huggingface.co/owner',
+  'https://huggingface.co/datasets/owner/repo',
+  'https://huggingface.co/owner/repo/discussions/1',
+  'https://huggingface.co/owner/repo/blob/main/%zz.gguf',
+  'https://huggingface.co.example.com/owner/repo',
+  'https://example.com/owner/repo',
+];
+
 export const hubAddresses = {
   accepted: [
     ...['hf:owner/repo', 'hf://owner/repo', 'hf:owner/repo:Q4_0', 'hf:o.w-n_er/r.e-p_o:IQ4_XS'],

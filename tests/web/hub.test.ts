@@ -5,12 +5,13 @@ import {
   hubListingUrl,
   hubPathOf,
   hubPaths,
+  isHubAddress,
   parseHubAddress,
   pickFile,
   pickReader,
 } from '../../web/src/hub.ts';
 import { KingletError } from '../../web/src/errors.ts';
-import { hubAddresses, plainlessPaths } from './hub-addresses.ts';
+import { hubAddresses, hubPages, otherPages, plainlessPaths } from './hub-addresses.ts';
 
 const base = 'https://huggingface.co';
 
@@ -32,6 +33,20 @@ describe('an address', () => {
     expect(hubPathOf(repository, hubFileUrl(other, 'c.gguf'))).toBeUndefined();
     expect(hubListingUrl(repository)).toBe(`${base}/api/models/a/b-GGUF/revision/main`);
   });
+});
+
+describe('the address of a page', () => {
+  it.each(Object.entries(hubPages))('%s is %s', (page, address) => {
+    expect(isHubAddress(page)).toBe(true);
+    expect(parseHubAddress(page, {})).toEqual(parseHubAddress(address, {}));
+  });
+
+  it.each([...otherPages, 'https://huggingface.co/owner/repo/resolve/main/m.gguf?download=true'])(
+    '%s stays as it is',
+    (page) => {
+      expect(isHubAddress(page)).toBe(false);
+    },
+  );
 });
 
 describe('an address that leads elsewhere or controls a terminal', () => {

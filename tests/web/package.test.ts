@@ -997,6 +997,14 @@ describe('loading', () => {
 
   it('refuses a file that is not there, a wrong source and wrong options', async () => {
     await expect(Kinglet.load('no/such/file.gguf')).rejects.toMatchObject({ code: 'io' });
+    for (const refused of [() => Kinglet.load('owner/repo:Q4_0'), () => inspect('owner/repo')]) {
+      await expect(refused()).rejects.toMatchObject({
+        code: 'io',
+        message: expect.stringMatching(
+          /cannot open .*; for a model of the hub, hf:owner\/repo/,
+        ) as string,
+      });
+    }
     await expect(Kinglet.load('http://[')).rejects.toMatchObject({ code: 'invalid_argument' });
     await expect(Kinglet.load(42 as unknown as string)).rejects.toMatchObject({
       code: 'invalid_argument',

@@ -23,17 +23,35 @@ export type HubAddress = { repository: HubRepository } & (
 /** The weight types to try if none is named, the preferred one first. */
 const usualTypes = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 
+/** Whether the text begins with "hf:" or is the address of a page of the hub. */
+export function isHubAddress(text: string): boolean {
+  return withoutPage(text).startsWith('hf:');
+}
+
+/** Returns the hub address of what a page of the hub shows; other addresses as they are. */
+function withoutPage(address: string): string {
+  const site = String.raw`^https:\/\/(?:www\.)?(?:huggingface\.co|hf\.co)`;
+  const shown = String.raw`\/tree\/([^/?#]+)(?:\/[^?#]*)?|\/(?:blob|raw)\/([^/?#]+)(\/[^?#]+)`;
+  const pattern = new RegExp(String.raw`${site}\/([\w.-]+\/[\w.-]+)(?:${shown})?\/*(?:[?#]|$)`);
+  const [, name, folderRevision, fileRevision, encoded = ''] = pattern.exec(address) ?? [];
+  const path = decoded(encoded);
+  if (name === undefined || path === undefined) return address;
+  const revision = folderRevision ?? fileRevision ?? 'main';
+  return `hf:${name}${revision === 'main' ? '' : `@${revision}`}${path}`;
+}
+
 /**
  * Parses hf:owner/repo/file.gguf (the file may be in folders), hf:owner/repo:Q4_K_M (the file of
  * that type) or hf:owner/repo. The repository may be followed by @revision, in which a slash is
- * written as %2F, as in the hub's own addresses. The rules are those of src/cli/hub.cpp.
+ * written as %2F, as in the hub's own addresses. Also parses the addresses of the hub's pages, as a browser shows them. The rules are
+ * those of src/cli/hub.cpp, except that the package loads addresses with /resolve/ as they are.
  */
 export function parseHubAddress(
   address: string,
   { hubBase = defaultHubBase }: HubOptions,
 ): HubAddress {
   const pattern = /^hf:(?:\/\/)?([\w.-]+\/[\w.-]+)(?:@([^/:]+))?(?:\/([^?#]+)|:([\w.-]+))?$/;
-  const [, name = '', encoded = 'main', path, type = ''] = pattern.exec(address) ?? [];
+  const [, name = '', encoded = 'main', path, type = ''] = pattern.exec(withoutPage(address)) ?? [];
   const revision = decoded(encoded);
   const isPlain = [name, revision, path ?? name].every((part) => isPlainPath(part));
   if (!isPlain || revision === undefined) {

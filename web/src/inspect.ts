@@ -1,6 +1,6 @@
 import { inspectInWorker } from './load-in-worker.ts';
 import { postedLoadOptions, refuseUnknown, workerPlace } from './options.ts';
-import { postedSource } from './source.ts';
+import { postedSource, withHubHint } from './source.ts';
 import { startWorker } from './start-worker.ts';
 import type { FileDescription, InspectOptions, ModelSource } from './types.ts';
 
@@ -25,5 +25,7 @@ export async function inspect(
     postedSource(source, options),
     postedLoadOptions({ ...options, cache: false }),
     options.signal,
-  );
+  ).catch((error: unknown) => {
+    throw withHubHint(error, source);
+  });
 }

@@ -21,7 +21,7 @@ import {
 } from './options.ts';
 import type { AnswerOf, Conversation, Embeddings, PostedRequest, TakesOf } from './protocol.ts';
 import { Session } from './session.ts';
-import { postedSources } from './source.ts';
+import { postedSources, withHubHint } from './source.ts';
 import { startWorker } from './start-worker.ts';
 import type {
   ChatMessage,
@@ -81,7 +81,11 @@ export class Kinglet {
     const place = workerPlace(options);
     const sources = postedSources(source, options);
     options.signal?.throwIfAborted();
-    const { client, loaded } = await loadInWorker(start, place, sources, posted, options);
+    const { client, loaded } = await loadInWorker(start, place, sources, posted, options).catch(
+      (error: unknown) => {
+        throw withHubHint(error, source);
+      },
+    );
     const { info, session, cancelWord } = loaded;
     if (cancelWord) client.useCancelWord(cancelWord);
     return new Kinglet(client, info, new Session(client, info, session));

@@ -1,5 +1,5 @@
 import { KingletError } from './errors.ts';
-import { hubFileUrl, parseHubAddress, withoutSlashes } from './hub.ts';
+import { hubFileUrl, isHubAddress, parseHubAddress, withoutSlashes } from './hub.ts';
 import type { HubRepository } from './hub.ts';
 import type { PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
@@ -57,7 +57,7 @@ export function postedSource(source: ModelSource, options: HubOptions): PostedSo
 }
 
 function postedAddress(address: string, options: HubOptions): PostedSource {
-  if (!address.startsWith('hf:')) return { kind: 'url', url: absoluteUrl(address) };
+  if (!isHubAddress(address)) return { kind: 'url', url: absoluteUrl(address) };
   const { repository, path, type } = parseHubAddress(address, options);
   return path === undefined
     ? { kind: 'hub', repository: absoluteRepository(repository), type }
@@ -68,6 +68,20 @@ function absoluteRepository(repository: HubRepository): HubRepository {
   return { ...repository, base: withoutSlashes(absoluteUrl(repository.base)) };
 }
 
+/**
+ * Says in an error that a source which was not found may lack its "hf:". A server may answer with
+ * a page of its own instead of a 404.
+ *
+ * @internal
+ */
+export function withHubHint(error: unknown, source: ModelSource | readonly ModelSource[]): unknown {
+  const isRepository = typeof source === 'string' && /^\w[\w.-]*\/[\w.-]+(:[\w.-]+)?$/.test(source);
+  const isAbsent =
+    error instanceof KingletError && ['not_found', 'not_gguf', 'io'].includes(error.code);
+  if (!isRepository || !isAbsent) return error;
+  return new KingletError(error.code, `${error.message}; for a model of the hub, hf:${source}`);
+}
+
 /** @internal Returns the repository of a model's first file; undefined if it is not on the hub. */
 export function hubRepositoryOf(
   source: ModelSource | readonly ModelSource[] | undefined,
@@ -75,7 +89,7 @@ export function hubRepositoryOf(
 ): HubRepository | undefined {
   const first = source !== undefined && isList(source) ? source[0] : source;
   const isOnHub =
-    (typeof first === 'string' || first instanceof URL) && String(first).startsWith('hf:');
+    (typeof first === 'string' || first instanceof URL) && isHubAddress(String(first));
   if (!isOnHub) return undefined;
   return absoluteRepository(parseHubAddress(String(first), options).repository);
 }
