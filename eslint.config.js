@@ -31,6 +31,23 @@ export default defineConfig(
     languageOptions: { globals: globals(['Response', 'caches', 'fetch', 'self', 'FILES']) },
   },
   {
+    files: ['web/isolate.js'],
+    languageOptions: {
+      sourceType: 'script',
+      globals: globals([
+        ...[
+          'Headers',
+          'Response',
+          'addEventListener',
+          'clients',
+          'crossOriginIsolated',
+          'document',
+        ],
+        ...['fetch', 'isSecureContext', 'location', 'navigator', 'sessionStorage', 'skipWaiting'],
+      ]),
+    },
+  },
+  {
     files: ['bench/**/*.{js,mjs}'],
     languageOptions: {
       globals: globals([

@@ -27,6 +27,7 @@ export async function buildPackage() {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   runBin('typescript', 'tsc', ['-p', 'web/tsconfig.types.json']);
   await buildModules();
+  copyFileSync(join(root, 'web/isolate.js'), join(root, 'dist/isolate.js'));
   await copyEngine();
   stamp('build/package.stamp');
 }

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { addPacked } from '../web/packed.ts';
-import { root, storyModel, tellByCli, withChatTemplate } from '../web/support.ts';
+import { root, storyModel, tellByCli } from '../web/support.ts';
 
 const folder = join(root, 'build/bundlers');
 const inFolder = (...path: string[]) => join(folder, ...path);
@@ -112,34 +112,6 @@ describe.each([
         : /^worker_unavailable: .*\/deps\/worker\/worker\.js.*optimizeDeps: \{ exclude: \['kinglet'\] \}/,
     );
   });
-});
-
-it('the first page of README chats in Vite as it stands', async () => {
-  const [, page = ''] =
-    /^```html\n([^]*?)^```$/m.exec(readFileSync(`${root}README.md`, 'utf8')) ?? [];
-  expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(15);
-  const greedy = '{ temperature: 0, maxTokens: 40 }';
-  const here = page
-    .replace(/'hf:.*?'/, "'chat.gguf'")
-    .replace('.chat(messages)', `.chat(messages, ${greedy})`);
-  writeFileSync(inFolder('first.html'), here);
-  const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
-  writeFileSync(inFolder('public/chat.gguf'), model);
-  const vite = await importVite(join(root, 'node_modules/vite'));
-  const server = await vite.createServer({
-    ...{ root: folder, configFile: false, logLevel: 'silent', server: { host: '127.0.0.1' } },
-    cacheDir: inFolder('out/cache/first'),
-  });
-  const view = await browser.newPage();
-  onTestFinished(async () => {
-    await view.close();
-    await server.close();
-  });
-  await server.listen();
-  await view.goto(`${addressOf(server)}first.html`);
-  await view.locator('input').fill('Once upon a time');
-  await view.locator('input').press('Enter');
-  await expect.poll(() => view.locator('output').textContent()).toBe(story);
 });
 
 describe.each([

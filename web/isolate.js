@@ -1,0 +1,43 @@
+// Makes a page cross-origin isolated where the host sets no headers, so that threads work. Copy this
+// file next to the page and begin the page with <script src="isolate.js"></script>. It registers
+// itself as a service worker, which adds the headers, and reloads the page once.
+if (typeof document === 'undefined') {
+  addEventListener('install', () => skipWaiting());
+  addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+
+  // Pages and workers need the headers, but not what they fetch: models do not pass through here.
+  addEventListener('fetch', (event) => {
+    const { destination, url } = event.request;
+    const isOwn = new URL(url).origin === location.origin;
+    if (isOwn && ['document', 'iframe', 'worker', 'sharedworker'].includes(destination)) {
+      event.respondWith(fetch(event.request).then(isolated));
+    }
+  });
+} else if (!crossOriginIsolated && isSecureContext && 'serviceWorker' in navigator) {
+  const { serviceWorker } = navigator;
+  const reload = () => {
+    // Once only: the browser may not isolate the page all the same.
+    const key = 'kinglet isolate';
+    if (sessionStorage.getItem(key) !== null) return;
+    sessionStorage.setItem(key, '');
+    location.reload();
+  };
+  serviceWorker.addEventListener('controllerchange', reload);
+  serviceWorker
+    .register(document.currentScript.src)
+    .then(() => serviceWorker.controller && reload())
+    .catch((error) => console.warn('The page stays without threads:', error));
+} else if (crossOriginIsolated) {
+  sessionStorage.removeItem('kinglet isolate');
+}
+
+function isolated(response) {
+  // A redirect is followed by the browser, which then asks for the page it leads to.
+  if (response.type === 'opaqueredirect' || response.status === 0) return response;
+  const { status, statusText } = response;
+  const headers = new Headers(response.headers);
+  headers.set('Cross-Origin-Opener-Policy', 'same-origin');
+  headers.set('Cross-Origin-Embedder-Policy', 'require-corp');
+  const hasNoBody = [101, 204, 205, 304].includes(status);
+  return new Response(hasNoBody ? null : response.body, { status, statusText, headers });
+}
