@@ -59,7 +59,10 @@ export default defineConfig(
   {
     files: ['examples/**/*.js'],
     languageOptions: {
-      globals: globals(['document', 'location', 'URLSearchParams']),
+      globals: globals([
+        ...['AbortController', 'URLSearchParams', 'addEventListener', 'document', 'localStorage'],
+        'location',
+      ]),
     },
   },
   {
