@@ -213,13 +213,11 @@ void introduce(const Run& run) {
   const auto file_type = header.get_uint("general.file_type", UINT32_MAX);
   const std::string mix(file_type.ok() ? mix_name(file_type.value()) : std::string_view());
   const std::string name = text("general.name");
-  const Session& session = *run.session;
-  const uint64_t bytes = model.weight_bytes() + session.kv_bytes() + session.recurrent_bytes() +
-                         session.scratch_bytes();
+  const uint64_t bytes = model.weight_bytes() + run.session->bytes().sum();
   std::printf("%s (%s%s), %.1f MB of memory for %u tokens. /help lists the commands.\n",
               name.empty() ? "A model without a name" : in_quotes(name).c_str(),
               text("general.architecture").c_str(), mix.empty() ? "" : (", " + mix).c_str(),
-              static_cast<double>(bytes) / 1e6, session.n_ctx());
+              static_cast<double>(bytes) / 1e6, run.session->n_ctx());
 }
 
 }  // namespace
