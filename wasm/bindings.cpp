@@ -20,9 +20,9 @@
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/embedding_table.h"
-#include "model/encode.h"
 #include "model/images.h"
 #include "model/pooling.h"
+#include "model/text_group.h"
 #include "session/encoder_input.h"
 #include "session/language_model.h"
 #include "session/preparation.h"
@@ -41,25 +41,28 @@ namespace {
 // Keeps the model alive, like EngineSession.
 class EngineEncoder {
  public:
-  EngineEncoder(std::shared_ptr<const LanguageModel> loaded, Encoder encoder)
-      : loaded_(std::move(loaded)), encoder_(std::move(encoder)) {}
+  explicit EngineEncoder(std::shared_ptr<const LanguageModel> loaded)
+      : loaded_(std::move(loaded)), group_(loaded_->model, thread_pool()) {}
 
-  val begin(const val& texts, double id) {
-    std::vector<std::vector<TokenId>> tokens;
-    for (uint32_t i = 0; i < length(texts); ++i) tokens.push_back(to_ids(texts[i]));
-    const std::vector<std::span<const TokenId>> spans(tokens.begin(), tokens.end());
-    return steps_left(encoder_.begin(spans, to_cancellation(id)));
+  void clear() { group_.clear(); }
+
+  bool add(const val& tokens) {
+    group_.add(to_ids(tokens));
+    return group_.is_full();
   }
 
-  val advance() { return steps_left(encoder_.advance()); }
+  val begin(double id) { return steps_left(group_.begin(to_cancellation(id))); }
+
+  val advance() { return steps_left(group_.encoder().advance()); }
 
   val embedding(uint32_t text, const std::string& pooling_name, uint32_t dimensions,
                 bool normalizes) {
     const auto pooling = find_pooling(pooling_name);
     if (!pooling.ok()) return failure(pooling.error());
+    Encoder& encoder = group_.encoder();
     std::vector<float> numbers(
-        text < encoder_.n_texts() ? encoder_.embedding_size(text, pooling.value()) : 0);
-    const Status status = encoder_.embed(text, pooling.value(), numbers);
+        text < encoder.n_texts() ? encoder.embedding_size(text, pooling.value()) : 0);
+    const Status status = encoder.embed(text, pooling.value(), numbers);
     if (!status.ok()) return failure(status.error());
     const auto kept = std::span(numbers).first(std::min<size_t>(dimensions, numbers.size()));
     if (normalizes) normalize_length(kept);
@@ -68,17 +71,18 @@ class EngineEncoder {
 
   val scores(uint32_t text) {
     std::vector<float> scores(loaded_->model.config().n_labels);
-    const Status status = encoder_.score(text, scores);
+    const Status status = group_.encoder().score(text, scores);
     return status.ok() ? success(to_js_floats(scores)) : failure(status.error());
   }
 
  private:
-  [[gnu::noinline]] val steps_left(const Status& status) const {
-    return status.ok() ? success(val(to_number(encoder_.n_left()))) : failure(status.error());
+  [[gnu::noinline]] val steps_left(const Status& status) {
+    return status.ok() ? success(val(to_number(group_.encoder().n_left())))
+                       : failure(status.error());
   }
 
   std::shared_ptr<const LanguageModel> loaded_;
-  Encoder encoder_;
+  TextGroup group_;
 };
 
 TooLong too_long(bool cuts) { return cuts ? TooLong::cut : TooLong::fail; }
@@ -165,10 +169,15 @@ class EngineModel {
     return to_js(kinglet::ranking_tokens(*loaded_, query, document, too_long(cuts)));
   }
 
-  val new_encoder(double n_tokens) const {
-    auto encoder = Encoder::create(loaded_->model, thread_pool(), from_number<uint32_t>(n_tokens));
-    if (!encoder.ok()) return failure(encoder.error());
-    return success(val(std::make_shared<EngineEncoder>(loaded_, std::move(encoder.value()))));
+  std::shared_ptr<EngineEncoder> new_encoder() const {
+    return std::make_shared<EngineEncoder>(loaded_);
+  }
+
+  // The pooling that makes one vector of a text.
+  val vector_pooling() const {
+    const auto pooling = kinglet::vector_pooling(loaded_->model.config());
+    return pooling.ok() ? success(val(std::string(pooling_name(pooling.value()))))
+                        : failure(pooling.error());
   }
 
  private:
@@ -336,9 +345,12 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("newApi", &EngineModel::new_api)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
-      .function("newEncoder", &EngineModel::new_encoder);
+      .function("newEncoder", &EngineModel::new_encoder)
+      .function("vectorPooling", &EngineModel::vector_pooling);
   class_<EngineEncoder>("EngineEncoder")
       .smart_ptr<std::shared_ptr<EngineEncoder>>("EngineEncoder")
+      .function("clear", &EngineEncoder::clear)
+      .function("add", &EngineEncoder::add)
       .function("begin", &EngineEncoder::begin)
       .function("advance", &EngineEncoder::advance)
       .function("embedding", &EngineEncoder::embedding)

@@ -188,8 +188,9 @@ export interface EngineModel extends EngineHandle {
   embeddingTokens(text: string, cuts: boolean): EngineResult<Int32Array>;
   /** The tokens of a query and a document that are scored together. */
   rankingTokens(query: string, document: string, cuts: boolean): EngineResult<Int32Array>;
-  /** Makes an encoder for texts that have at most `nTokens` tokens together. */
-  newEncoder(nTokens: number): EngineResult<EngineEncoder>;
+  newEncoder(): EngineEncoder;
+  /** The pooling by which the file makes one vector of a text. */
+  vectorPooling(): EngineResult<string>;
 }
 
 /** Lays out conversations, and answers requests of OpenAI's API. */
@@ -312,13 +313,17 @@ export interface EngineRequestStep {
   events: string;
 }
 
-/** Computes vectors or scores of whole texts. */
+/** Computes vectors or scores of whole texts, group by group. */
 export interface EngineEncoder extends EngineHandle {
+  /** Begins an empty group. */
+  clear(): void;
+  /** Adds a text. Returns whether the group is full, and should be computed. */
+  add(tokens: Int32Array): boolean;
   /**
-   * Begins to compute these texts; earlier ones are dropped. The work is cancelled when the word at
-   * cancelAddress() is `id`. Returns the number of steps that are left, as advance() does.
+   * Begins to compute the group. The work is cancelled when the word at cancelAddress() is `id`.
+   * Returns the number of steps that are left, as advance() does.
    */
-  begin(texts: readonly Int32Array[], id: number): EngineResult<number>;
+  begin(id: number): EngineResult<number>;
   /** Computes a step: a layer, or a batch of tokens. After an error there are no texts. */
   advance(): EngineResult<number>;
   /** The embedding of a text, after the last step: at most its first `dimensions` numbers. */

@@ -13,9 +13,6 @@
 namespace kinglet::cli {
 namespace {
 
-// Lines are added to a group, which is computed together, until it has this many tokens.
-constexpr size_t kGroupTokens = 2048;
-
 void print_numbers(std::span<const float> numbers) {
   std::printf("[");
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -37,29 +34,27 @@ TooLong too_long(const EncoderOptions& options) {
   return options.cuts ? TooLong::cut : TooLong::fail;
 }
 
-// Computes the texts and calls print(index) for each of them.
+// Computes the group and calls print(index) for each of its texts.
 template <class Print>
-Status compute_group(EncoderRun& run, std::vector<std::vector<TokenId>>& texts,
-                     const Print& print) {
-  if (texts.empty()) return {};
-  KINGLET_TRY(run.compute(texts));
-  for (size_t i = 0; i < texts.size(); ++i) KINGLET_TRY(print(i));
+Status compute_group(TextGroup& group, const Print& print) {
+  if (group.n_texts() == 0) return {};
+  KINGLET_TRY(group.begin());
+  while (group.encoder().n_left() > 0) KINGLET_TRY(group.encoder().advance());
+  for (size_t i = 0; i < group.n_texts(); ++i) KINGLET_TRY(print(i));
   std::fflush(stdout);
-  texts.clear();
+  group.clear();
   return {};
 }
 
 // Calls print() for the text `tokens`, or, if that is empty, for each line of standard input.
 // tokens_of(line) returns the tokens of a line.
 template <class TokensOf, class Print>
-Status for_each_text(EncoderRun& run, const std::vector<TokenId>& tokens, const TokensOf& tokens_of,
-                     const Print& print) {
-  std::vector<std::vector<TokenId>> texts;
+Status for_each_text(TextGroup& group, const std::vector<TokenId>& tokens,
+                     const TokensOf& tokens_of, const Print& print) {
   if (!tokens.empty()) {
-    texts.push_back(tokens);
-    return compute_group(run, texts, print);
+    group.add(tokens);
+    return compute_group(group, print);
   }
-  size_t n_tokens = 0;
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {
     if (line.ends_with('\r')) line.pop_back();
@@ -69,13 +64,10 @@ Status for_each_text(EncoderRun& run, const std::vector<TokenId>& tokens, const 
     if (!of_line.ok()) {
       return Error{of_line.error().code, cat(name, ": ", of_line.error().message)};
     }
-    n_tokens += of_line.value().size();
-    texts.push_back(std::move(of_line.value()));
-    if (n_tokens < kGroupTokens) continue;
-    KINGLET_TRY(compute_group(run, texts, print));
-    n_tokens = 0;
+    group.add(std::move(of_line.value()));
+    if (group.is_full()) KINGLET_TRY(compute_group(group, print));
   }
-  return compute_group(run, texts, print);
+  return compute_group(group, print);
 }
 
 Status check_dimensions(const EmbedOptions& options, size_t n) {
@@ -125,11 +117,11 @@ Status embed(const EmbedOptions& options) {
     KINGLET_ASSIGN(pooling, find_pooling(options.pooling));
   }
   return for_each_text(
-      *run, options.encoder.tokens,
+      run->group, options.encoder.tokens,
       [&](const std::string& line) {
         return embedding_tokens(run->loaded, options.prompt + line, too_long(options.encoder));
       },
-      [&](size_t text) { return print_embedding(*run->encoder, text, pooling, options); });
+      [&](size_t text) { return print_embedding(run->group.encoder(), text, pooling, options); });
 }
 
 Status rerank(const RerankOptions& options) {
@@ -141,12 +133,12 @@ Status rerank(const RerankOptions& options) {
   KINGLET_TRY(check_utf8("query", options.query));
   std::vector<float> scores(run->loaded.model.config().n_labels);
   return for_each_text(
-      *run, options.encoder.tokens,
+      run->group, options.encoder.tokens,
       [&](const std::string& line) {
         return ranking_tokens(run->loaded, options.query, line, too_long(options.encoder));
       },
       [&](size_t text) -> Status {
-        KINGLET_TRY(run->encoder->score(text, scores));
+        KINGLET_TRY(run->group.encoder().score(text, scores));
         std::printf("{\"score\":%.9g,\"scores\":", static_cast<double>(scores.front()));
         print_numbers(scores);
         std::printf("}\n");

@@ -102,16 +102,4 @@ Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options)
   return std::make_unique<EncoderRun>(std::move(loaded), threads_for(options.n_threads));
 }
 
-Status EncoderRun::compute(const std::vector<std::vector<TokenId>>& texts) {
-  size_t n = 0;
-  for (const auto& text : texts) n += text.size();
-  if (!encoder || n > n_tokens) {
-    encoder.reset();
-    KINGLET_ASSIGN(encoder, Encoder::create(loaded.model, pool, static_cast<uint32_t>(n)));
-    n_tokens = n;
-  }
-  const std::vector<std::span<const TokenId>> spans(texts.begin(), texts.end());
-  return encoder->run(spans);
-}
-
 }  // namespace kinglet::cli

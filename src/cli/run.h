@@ -2,13 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "gguf/file.h"
-#include "model/encode.h"
+#include "model/text_group.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
@@ -38,13 +37,10 @@ void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOpt
 struct EncoderRun {
   LanguageModel loaded;
   ThreadPool pool;
-  std::optional<Encoder> encoder;  // with room for n_tokens tokens
-  size_t n_tokens = 0;
+  TextGroup group;
 
-  EncoderRun(LanguageModel model, size_t n_threads) : loaded(std::move(model)), pool(n_threads) {}
-
-  // Computes the states of texts, each given by its tokens.
-  Status compute(const std::vector<std::vector<TokenId>>& texts);
+  EncoderRun(LanguageModel model, size_t n_threads)
+      : loaded(std::move(model)), pool(n_threads), group(loaded.model, pool) {}
 };
 
 Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options);

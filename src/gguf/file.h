@@ -161,8 +161,8 @@ using ReadProgress = std::function<void(uint64_t n_read, uint64_t n_bytes)>;
 
 // Reads the file at `path` (UTF-8). If it is a part of a split file, by its metadata and its name,
 // "NAME-00002-of-00003.gguf", reads all parts in its folder. Tensors selected by `choice` stay in
-// the files, which stay open as long as the result lives. Errors: io,
-// and those of GgufLoader; each message names the path.
+// the files, which stay open as long as the result lives. Errors: io, and those of GgufLoader; each
+// message names the path.
 Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice = {},
                                 const ReadProgress& on_progress = {});
 

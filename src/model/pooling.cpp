@@ -38,11 +38,19 @@ Result<Pooling> find_pooling(std::string_view name) {
 }
 
 Result<Pooling> file_pooling(const ModelConfig& config) {
-  if (config.pooling) return *config.pooling;
+  return config.pooling ? *config.pooling : vector_pooling(config);
+}
+
+Result<Pooling> vector_pooling(const ModelConfig& config) {
+  if (config.pooling == Pooling::rank) {
+    return Error{ErrorCode::unsupported_feature, "a reranker computes scores, not embeddings"};
+  }
+  if (config.pooling && config.pooling != Pooling::none) return *config.pooling;
   if (config.makes_text()) return Pooling::mean;
-  return Error{ErrorCode::missing_metadata,
-               cat(config.architecture->name, ".pooling_type is missing: the file does not tell ",
-                   "how the states of a text's tokens become one vector")};
+  return Error{
+      ErrorCode::missing_metadata,
+      cat(config.architecture->name, ".pooling_type is ", config.pooling ? "\"none\"" : "missing",
+          ": the file does not tell how the ", "states of a text's tokens become one vector")};
 }
 
 Status check_ranks(const ModelConfig& config) {

@@ -20,9 +20,13 @@ std::string_view pooling_name(Pooling pooling);
 // Returns the pooling of that name. ErrorCode::invalid_argument lists the names.
 Result<Pooling> find_pooling(std::string_view name);
 
-// Returns the file's way to turn a text's states into one vector; the mean if a model that makes
-// text has none. ErrorCode::missing_metadata if another model has none.
+// Returns the file's pooling, which may be Pooling::none or Pooling::rank; the mean if a model that
+// makes text has none. ErrorCode::missing_metadata if another model has none.
 Result<Pooling> file_pooling(const ModelConfig& config);
+
+// Returns the file's way to make one vector of a text, which is neither of these.
+// ErrorCode::unsupported_feature (a reranker), missing_metadata.
+Result<Pooling> vector_pooling(const ModelConfig& config);
 
 // ErrorCode::unsupported_feature if the model is not a reranker.
 Status check_ranks(const ModelConfig& config);
@@ -41,8 +45,8 @@ class Head {
   explicit Head(size_t hidden_dim = 0) : embedding_dim_(hidden_dim) {}
 
   // Takes "output" if the architecture projects states, and "dense_2" and "dense_3" if the file has
-  // them. For rerankers also "cls" (with "cls.norm")
-  // and "cls.output", one of which may be missing. Errors: those of TensorTaker.
+  // them. For rerankers also "cls" (with "cls.norm") and "cls.output", one of which may be missing.
+  // Errors: those of TensorTaker.
   static Result<Head> take(TensorTaker& tensors, const ModelConfig& config);
 
   ScratchNeeds scratch_needs(const BatchShape& batch) const;

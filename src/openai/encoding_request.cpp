@@ -15,7 +15,7 @@ ApiStatus read_pooling(Fields& fields, const ServedModel& model, EmbeddingReques
   std::string name;
   KINGLET_TRY(fields.take("pooling", name));
   if (name.empty()) {
-    const auto of_file = file_pooling(model.model().config());
+    const auto of_file = vector_pooling(model.model().config());
     if (!of_file.ok()) {
       return Error{of_file.error().code,
                    cat(of_file.error().message,

@@ -3,13 +3,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <span>
-#include <vector>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
-#include "model/encode.h"
+#include "model/text_group.h"
 #include "server/job.h"
 
 namespace kinglet::server {
@@ -17,7 +14,7 @@ namespace kinglet::server {
 class EncodingRun {
  public:
   // The model and the pool must outlive the object.
-  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), pool_(pool) {}
+  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), group_(model, pool) {}
 
   bool is_busy() const { return job_ != nullptr; }
 
@@ -36,9 +33,7 @@ class EncodingRun {
   Status read_group();
 
   const Model& model_;
-  ThreadPool& pool_;
-  std::optional<Encoder> encoder_;  // with room for n_room_ tokens
-  size_t n_room_ = 0;
+  TextGroup group_;
   std::shared_ptr<EncodingJob> job_;
   size_t n_begun_ = 0;  // texts begun, with those of the current group
   EncodingJob::Rows rows_;

@@ -49,8 +49,6 @@ export class FakeEngine implements EngineModule {
   readonly answers: EngineAnswerRequest[] = [];
   /** The options of the sessions that were opened, without forks. */
   readonly sessions: EngineSessionOptions[] = [];
-  /** The sizes in tokens of the encoders that were opened. */
-  readonly encoders: number[] = [];
   purpose: 'text' | 'embeddings' | 'ranking' = 'text';
   pooling = '';
   sampling: EngineSampling = {};
@@ -176,10 +174,8 @@ export class FakeEngine implements EngineModule {
       },
       embeddingTokens: (given, cuts) => this.#tokensOf(given, cuts),
       rankingTokens: (query, document, cuts) => this.#tokensOf(`${query}|${document}`, cuts),
-      newEncoder: (nTokens) => {
-        this.encoders.push(nTokens);
-        return { value: this.#encoder() };
-      },
+      newEncoder: () => this.#encoder(),
+      vectorPooling: () => this.#vectorPooling(),
     };
   }
 
@@ -189,17 +185,29 @@ export class FakeEngine implements EngineModule {
     return { value: Int32Array.from(tokens.slice(0, 1000)) };
   }
 
+  #vectorPooling(): EngineResult<string> {
+    if (this.purpose === 'ranking') return fail('unsupported_feature', 'a reranker');
+    if (this.pooling !== '') return { value: this.pooling };
+    return this.purpose === 'text' ? { value: 'mean' } : fail('missing_metadata', 'no pooling');
+  }
+
   /** Embeds a text in two steps as a pair: the sum of its tokens, or the last token, and 1. */
   #encoder(): EngineEncoder {
-    let texts: readonly Int32Array[] = [];
+    const texts: Int32Array[] = [];
     let nLeft = 0;
     let id = 0;
     const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
     return {
       ...this.#handle(),
-      begin: (given, beginId) => {
-        this.batches.push(given.length);
-        texts = given;
+      clear: () => {
+        texts.length = 0;
+      },
+      add: (tokens) => {
+        texts.push(tokens);
+        return texts.length === 50;
+      },
+      begin: (beginId) => {
+        this.batches.push(texts.length);
         id = beginId;
         nLeft = 2;
         return { value: nLeft };

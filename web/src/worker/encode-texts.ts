@@ -1,5 +1,5 @@
 // Computes embeddings and scores of whole texts.
-import type { EngineEncoder, EngineModel, EngineModelInfo } from '#engine';
+import type { EngineEncoder, EngineModel } from '#engine';
 import { KingletError } from '../errors.ts';
 import type { Embeddings, PostedEmbedOptions } from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
@@ -13,9 +13,6 @@ export interface EncodingWork extends Work {
   onProgress(progress: EncodeProgress): void;
 }
 
-/** Texts are computed together up to this many tokens. Larger groups would not be faster. */
-const groupTokens = 512;
-
 /** How long messages wait at most, unless a single step takes longer. */
 const turnMs = 50;
 
@@ -26,9 +23,8 @@ export async function embedTexts(
   { pooling: wanted, normalize, dimensions, prompt, truncate }: PostedEmbedOptions,
   work: EncodingWork,
 ): Promise<Embeddings> {
-  const info = model.info();
-  const { embeddingSize } = info;
-  const pooling = wanted ?? poolingOf(info);
+  const { embeddingSize } = model.info();
+  const pooling = wanted ?? poolingOf(model);
   if (dimensions !== undefined && dimensions > embeddingSize) {
     throw new KingletError(
       'invalid_argument',
@@ -97,18 +93,13 @@ export async function encodeTokens(
   return rows;
 }
 
-/** Returns the file's pooling, or the mean if a model for text has none. */
-function poolingOf({ purpose, pooling, architecture }: EngineModelInfo): string {
-  if (purpose === 'ranking') {
-    throw new KingletError('unsupported_feature', 'a reranker computes scores, not embeddings');
+/** Returns the file's pooling. */
+function poolingOf(model: EngineModel): string {
+  const found = model.vectorPooling();
+  if (found.error?.code === 'missing_metadata') {
+    throw new KingletError('missing_metadata', `${found.error.message}: set the option pooling`);
   }
-  if (pooling !== '' && pooling !== 'none') return pooling;
-  if (purpose === 'text') return 'mean';
-  throw new KingletError(
-    'missing_metadata',
-    `${architecture}.pooling_type is missing: the file does not say how a text's tokens become ` +
-      'one vector: set the option pooling',
-  );
+  return unwrap(found);
 }
 
 /** Computes the texts in groups, and calls `read` with each text's index in the group. */
@@ -119,45 +110,37 @@ async function encode<Text>(
   work: EncodingWork,
   read: (encoder: EngineEncoder, i: number) => void,
 ): Promise<void> {
-  let encoder: EngineEncoder | undefined;
-  let room = 0;
+  const encoder = model.newEncoder();
   try {
     for (let done = 0; done < texts.length;) {
-      const group = nextGroup(texts, done, tokensOf);
-      const nTokens = group.reduce((sum, tokens) => sum + tokens.length, 0);
-      if (!encoder || nTokens > room) {
-        encoder?.delete();
-        encoder = undefined;
-        room = nTokens;
-        encoder = unwrap(model.newEncoder(room));
-      }
-      await compute(encoder, group, work);
-      for (const i of group.keys()) read(encoder, i);
-      done += group.length;
+      const group = addGroup(encoder, texts, done, tokensOf);
+      await compute(encoder, work);
+      for (let i = 0; i < group; ++i) read(encoder, i);
+      done += group;
       work.onProgress({ done, total: texts.length });
     }
   } finally {
-    encoder?.delete();
+    encoder.delete();
   }
 }
 
-function nextGroup<Text>(
+/** Adds texts from `first` on until the group is full, and returns how many. */
+function addGroup<Text>(
+  encoder: EngineEncoder,
   texts: readonly Text[],
   first: number,
   tokensOf: (text: Text) => Int32Array,
-): Int32Array[] {
-  const group: Int32Array[] = [];
-  let nTokens = 0;
-  for (const [i, text] of texts.slice(first, first + groupTokens).entries()) {
-    const tokens = named(first + i, () => tokensOf(text));
+): number {
+  encoder.clear();
+  let end = first;
+  for (let isFull = false; end < texts.length && !isFull; ++end) {
+    const tokens = named(end, () => tokensOf(texts[end] as Text));
     if (tokens.length === 0) {
-      throw new KingletError('invalid_argument', `text ${String(first + i)} has no tokens`);
+      throw new KingletError('invalid_argument', `text ${String(end)} has no tokens`);
     }
-    group.push(tokens);
-    nTokens += tokens.length;
-    if (nTokens >= groupTokens) break;
+    isFull = encoder.add(tokens);
   }
-  return group;
+  return end - first;
 }
 
 /** Adds to an error's message which text it is about. */
@@ -170,10 +153,10 @@ function named<T>(index: number, work: () => T): T {
   }
 }
 
-async function compute(encoder: EngineEncoder, group: Int32Array[], work: Work): Promise<void> {
+async function compute(encoder: EngineEncoder, work: Work): Promise<void> {
   checkWanted(work);
   let turnBegan = performance.now();
-  for (let nLeft = unwrap(encoder.begin(group, work.id)); nLeft > 0;) {
+  for (let nLeft = unwrap(encoder.begin(work.id)); nLeft > 0;) {
     nLeft = unwrap(encoder.advance());
     if (performance.now() - turnBegan < turnMs) continue;
     await yieldToMessages();
