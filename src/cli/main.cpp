@@ -1,5 +1,6 @@
 // kinglet: the desktop program.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -415,7 +416,7 @@ std::string explain_unknown_word(const CLI::App& app) {
     if (!is_option && !chosen.empty()) continue;
     std::vector<std::string> known;
     if (is_option) {
-      word = word.substr(0, word.find('='));
+      word.resize(std::min(word.size(), word.find('=')));
       for (const CLI::Option* option : options_of(command)) {
         for (const std::string& spelling : spellings(*option)) known.push_back(spelling);
       }
