@@ -34,6 +34,7 @@ class KvCache {
   // Makes an empty sequence of at most `capacity` positions in a store that others may use too. A
   // sequence with a window (see RowShape) needs its own store, sized by plan_windows().
   KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t window = 0);
+
   // Returns another cache with the same positions and checkpoints. In a store of several pages,
   // both caches share the pages. A cache in one piece or with a window is copied.
   // Fails with ErrorCode::out_of_memory.
@@ -123,7 +124,7 @@ class KvCache {
     }
   }
 
-  // Makes the cache n_positions long. Its pages are its own, to be written through for_each_row.
+  // Makes the cache n_positions long. Its pages are its own, to be written through for_each_row_at.
   // With a window, it keeps only what the next token sees and n_spare positions before that.
   // Errors: context_full, out_of_memory. An error changes nothing.
   Status overwrite(uint32_t n_positions, uint32_t n_spare = kWindowSpare);

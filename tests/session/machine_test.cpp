@@ -81,7 +81,8 @@ class SumSequence final : public Sequence {
     std::fill(rows.begin(), rows.end(), std::byte{0});
     for (size_t i = 0; i < n_committed_; ++i) {
       const auto number = static_cast<float>(tokens_[i]);
-      std::memcpy(&rows[i * saved_rows().position_bytes()], &number, sizeof number);
+      std::memcpy(&rows[i * static_cast<size_t>(saved_rows().position_bytes())], &number,
+                  sizeof number);
     }
   }
   Status restore(const SavedRows& saved, std::span<const std::byte> rows,
@@ -89,7 +90,7 @@ class SumSequence final : public Sequence {
     tokens_.clear();
     for (size_t i = 0; i < saved.n_positions; ++i) {
       float number = 0;
-      std::memcpy(&number, &rows[i * saved.position_bytes()], sizeof number);
+      std::memcpy(&number, &rows[i * static_cast<size_t>(saved.position_bytes())], sizeof number);
       tokens_.push_back(static_cast<int32_t>(number));
     }
     n_committed_ = saved.n_positions;
