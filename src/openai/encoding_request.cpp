@@ -17,9 +17,10 @@ ApiStatus read_pooling(Fields& fields, const ServedModel& model, EmbeddingReques
   if (name.empty()) {
     const auto of_file = vector_pooling(model.model().config());
     if (!of_file.ok()) {
-      return Error{of_file.error().code,
-                   cat(of_file.error().message,
-                       "; choose with \"pooling\" in the request: \"mean\", \"cls\" or \"last\"")};
+      const auto& [code, message] = of_file.error();
+      if (code != ErrorCode::missing_metadata) return invalid(message, "pooling");
+      return Error{code, cat(message, "; choose with \"pooling\" in the request: \"mean\", ",
+                             "\"cls\" or \"last\"")};
     }
     request.pooling = of_file.value();
   } else {

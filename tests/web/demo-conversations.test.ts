@@ -182,6 +182,7 @@ describe('a conversation that is open in two tabs', () => {
     await openPanel(reader, 'history');
     await reader.getByRole('button', { name: title, exact: true }).click();
     await reader.locator('#panel').waitFor({ state: 'hidden' });
+    await expect.poll(() => prompts(reader)).not.toContain(''); // each is made, then filled
     const found = await prompts(reader);
     await reader.close();
     return found;
