@@ -80,6 +80,10 @@ Status HeaderReader::read_magic() {
   const std::string_view start =
       as_text(cursor_.rest().first(std::min(cursor_.rest().size(), kRecognizableBytes)));
   if (file_bytes_ == 0 || !start.starts_with(kGgufMagic.substr(0, start.size()))) {
+    // In a stream, what the file is must not depend on how much of it has arrived.
+    const uint64_t enough =
+        std::min<uint64_t>(file_bytes_.value_or(UINT64_MAX), kRecognizableBytes);
+    KINGLET_TRY(cursor_.require(enough, "the file"));
     return Error{ErrorCode::not_gguf, explain_other_format(start)};
   }
   KINGLET_TRY(cursor_.read_bytes(kGgufMagic.size(), "the magic"));

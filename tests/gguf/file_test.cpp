@@ -214,13 +214,24 @@ TEST(GgufLoader, LoadsAVocabularyWithoutTensors) {
   }
 }
 
-TEST(GgufLoader, RefusesAFileOfAnotherFormatAtItsFirstBytes) {
-  const std::string text = "<!DOCTYPE html><html><body>Not found";
-  GgufLoader loader(1 << 20);
-  const auto status =
-      stream(loader, std::as_bytes(std::span(text)).first(24), [] { return size_t{1}; });
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::not_gguf);
+// When enough of it has arrived to tell what it is; in pieces of any size, in the same words.
+TEST(GgufLoader, RefusesAFileOfAnotherFormatAtItsBeginning) {
+  std::string page = "<!DOCTYPE html><html><title>Not found</title>";
+  page.resize(kRecognizableBytes, ' ');
+  for (const size_t piece : {size_t{1}, size_t{1000}, kWhole}) {
+    GgufLoader loader(1 << 20);
+    const auto status = stream(loader, std::as_bytes(std::span(page)), [piece] { return piece; });
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::not_gguf);
+    EXPECT_EQ(status.error().message, explain_other_format(page));
+  }
+  const std::string text = "{\"error\": \"no such file is here\"}";
+  const auto of_text = std::as_bytes(std::span(text));
+  const Bytes bytes(of_text.begin(), of_text.end());
+  for (const size_t piece : {size_t{1}, size_t{24}, kWhole}) {
+    expect_error(load(bytes, std::nullopt, piece), ErrorCode::not_gguf, explain_other_format(text));
+    expect_error(load(bytes, text.size(), piece), ErrorCode::not_gguf, explain_other_format(text));
+  }
 }
 
 TEST(GgufLoader, RefusesAnEmptyFile) {

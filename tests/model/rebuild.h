@@ -9,6 +9,7 @@
 
 #include "gguf/file.h"
 #include "gguf/gguf_builder.h"
+#include "model/tiny_model.h"
 #include "support.h"
 #include "tensor/quantizer.h"
 
