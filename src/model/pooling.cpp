@@ -50,7 +50,7 @@ Result<Pooling> vector_pooling(const ModelConfig& config) {
   return Error{
       ErrorCode::missing_metadata,
       cat(config.architecture->name, ".pooling_type is ", config.pooling ? "\"none\"" : "missing",
-          ": the file does not tell how the ", "states of a text's tokens become one vector")};
+          ": the file does not tell how the states of a text's tokens become one vector")};
 }
 
 Status check_ranks(const ModelConfig& config) {

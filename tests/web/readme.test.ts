@@ -40,6 +40,16 @@ async function newPage(hasModel: boolean): Promise<Page> {
   return page;
 }
 
+/** Serves a folder until the test is over. */
+async function serveOnce(site: string, isolated: boolean) {
+  const served = await serve(site, { isolated });
+  onTestFinished(() => {
+    served.server.closeAllConnections();
+    served.server.close();
+  });
+  return served;
+}
+
 /** Records everything that the page shows. */
 async function record(page: Page): Promise<() => Promise<string[]>> {
   await page.addInitScript(() => {
@@ -104,11 +114,7 @@ describe('the page with a CDN', () => {
     const site = join(folder, 'cdn-page');
     mkdirSync(site, { recursive: true });
     writeFileSync(join(site, 'index.html'), pages[1]!);
-    const { server, url } = await serve(site, { isolated: false });
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
+    const { url } = await serveOnce(site, false);
     const page = await newPage(hasModel);
     await page.context().route(`${cdn}**`, async (route) => {
       const path = join(folder, 'node_modules/kinglet', route.request().url().slice(cdn.length));
@@ -153,11 +159,7 @@ describe('isolate.js', () => {
         'const { nThreads } = model.info.runtime;' +
         'if (crossOriginIsolated) document.querySelector("output").value = `${nThreads}: ${text}`</script>',
     );
-    const { server, url } = await serve(join(folder, 'plain-host'), { isolated: false });
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
+    const { server, url } = await serveOnce(join(folder, 'plain-host'), false);
     const context = await browser.newContext();
     onTestFinished(() => context.close());
     const page = await context.newPage();
@@ -176,11 +178,7 @@ describe('isolate.js', () => {
   });
 
   it('leaves a page alone that is isolated already', async () => {
-    const { server, url } = await serve(join(folder, 'plain-host'), { isolated: true });
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
+    const { url } = await serveOnce(join(folder, 'plain-host'), true);
     const page = await browser.newPage();
     onTestFinished(() => page.close());
     await page.goto(`${url}pages/`);

@@ -43,8 +43,9 @@ function withoutPage(address: string): string {
 /**
  * Parses hf:owner/repo/file.gguf (the file may be in folders), hf:owner/repo:Q4_K_M (the file of
  * that type) or hf:owner/repo. The repository may be followed by @revision, in which a slash is
- * written as %2F, as in the hub's own addresses. Also parses the addresses of the hub's pages, as a browser shows them. The rules are
- * those of src/cli/hub.cpp, except that the package loads addresses with /resolve/ as they are.
+ * written as %2F, as in the hub's own addresses. Also parses the addresses of the hub's pages, as a
+ * browser shows them. The rules are those of src/cli/hub.cpp, except that the package loads
+ * addresses with /resolve/ as they are.
  */
 export function parseHubAddress(
   address: string,
