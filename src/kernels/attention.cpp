@@ -16,6 +16,8 @@ constexpr size_t kTransposedHeads = 4;
 
 constexpr size_t kMaxGroups = kTileRows / kMaxQueryRows;
 
+static_assert(kExactPositions % kAttentionBlock == 0, "a block of attention has one kind");
+
 struct Buffers {
   size_t stride;          // head_dim rounded up to whole blocks
   float* queries;         // [kTileRows][stride]
@@ -57,6 +59,10 @@ class Rows {
 
       float* row = buffers.queries + i * stride;
       for (size_t j = 0; j < tile.head_dim; ++j) row[j] = tile.queries[offset + j] * tile.scale;
+    }
+    if (cache.centre != nullptr) score_centre();
+    for (size_t i = 0; i < n_rows; ++i) {
+      float* row = buffers.queries + i * stride;
       if (kv_kind_info(cache.keys.kind).rotates) rotate_blocks(row, tile.head_dim);
       if (has_integer_codes(cache.keys.kind)) {
         query_scales_[i] = kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind,
@@ -98,6 +104,25 @@ class Rows {
       return begin >= position + n || end <= position ? 0 : std::min(n, end - position);
     }
   };
+
+  // Multiplies the queries by the centre of the keys as by a key.
+  void score_centre() {
+    const size_t stride = buffers_.stride;
+    const KvRows centre = {reinterpret_cast<const std::byte*>(cache_.centre), 0, nullptr, 0};
+    alignas(kAlignment) float scores[kMaxQueryRows * kAttentionBlock];
+    for (size_t first = 0; first < n_rows_; first += kMaxQueryRows) {
+      const size_t n = std::min(kMaxQueryRows, n_rows_ - first);
+      const Queries queries = {buffers_.queries + first * stride,
+                               nullptr,
+                               nullptr,
+                               stride,
+                               tile_.head_dim,
+                               nullptr,
+                               nullptr};
+      attention_kernels(kernels_, KvKind::f32).score(queries, n, centre, 1, scores);
+      for (size_t i = 0; i < n; ++i) centre_score_[first + i] = scores[i * kAttentionBlock];
+    }
+  }
 
   void add_group(size_t first) {
     Group& group = groups_[n_groups_++];
@@ -160,7 +185,7 @@ class Rows {
       const size_t n_needed = group.n_needed(position, n);
       if (n_needed == 0) continue;
       float* group_scores = scores + group.first * kAttentionBlock;
-      attention_kernels(kernels_, cache_.keys.kind)
+      attention_kernels(kernels_, cache_.keys.kind_at(position))
           .score(group.queries, group.n_rows, keys, n_needed, group_scores);
       for (size_t row = group.first; row < group.first + group.n_rows; ++row) {
         factors[row] = weigh_scores(position, n_needed, row, scores + row * kAttentionBlock);
@@ -170,7 +195,7 @@ class Rows {
     for (const Group& group : groups()) {
       const size_t n_needed = group.n_needed(position, n);
       if (n_needed == 0) continue;
-      attention_kernels(kernels_, cache_.values.kind)
+      attention_kernels(kernels_, cache_.values.kind_at(position))
           .weigh(scores + group.first * kAttentionBlock, factors + group.first, group.n_rows,
                  values, n_needed, tile_.head_dim, output_ + group.first);
     }
@@ -181,7 +206,7 @@ class Rows {
   // Returns the n rows from `position` on as kernels take them.
   KvRows read(const KvHead& head, size_t position, size_t n) const {
     const KvRows rows = cache_.rows(head, position);
-    const auto widen = attention_kernels(kernels_, head.kind).widen;
+    const auto widen = attention_kernels(kernels_, head.kind_at(position)).widen;
     if (widen == nullptr) return rows;
     widen(rows, n, tile_.head_dim, buffers_.stride, buffers_.widened);
     return {reinterpret_cast<const std::byte*>(buffers_.widened), buffers_.stride * sizeof(float),
@@ -196,6 +221,9 @@ class Rows {
     std::fill(scores, scores + begin, 0.0f);
     std::fill(scores + end, scores + kAttentionBlock, 0.0f);
     if (begin >= end) return 1.0f;
+    if (cache_.centre != nullptr && position >= kExactPositions) {
+      for (size_t i = begin; i < end; ++i) scores[i] += centre_score_[row];
+    }
     if (tile_.softcap > 0) kernels_.softcap(scores + begin, tile_.softcap, end - begin);
     if (tile_.slopes != nullptr) subtract_distances(position, begin, end, row, scores);
     return kernels_.softmax_part(scores + begin, end - begin, largest_[row], sum_[row]);
@@ -224,6 +252,7 @@ class Rows {
   size_t begin_[kTileRows];  // the positions that a row sees
   size_t end_[kTileRows];
   float query_scales_[kTileRows];
+  float centre_score_[kTileRows];  // of the centre of the keys
   float largest_[kTileRows];
   float sum_[kTileRows];
   float* output_[kTileRows];
@@ -232,6 +261,10 @@ class Rows {
 }  // namespace
 
 KvRows KvView::rows(const KvHead& head, size_t position) const {
+  if (head.is_exact_at(position)) {
+    const KvRows& exact = head.exact;
+    return {exact.codes + position * exact.code_stride, exact.code_stride, nullptr, 0};
+  }
   const size_t page = pages[position / page_positions] * page_bytes;
   const size_t row = position % page_positions;
   const KvRows& first = head.first_page;

@@ -11,10 +11,17 @@
 
 namespace kinglet {
 
-// The keys or the values of one head in a cache of pages: its rows in page 0.
+// The keys or the values of one head in a cache of pages: its rows in page 0. If the kind rounds,
+// the first kExactPositions are f16 rows elsewhere, of rotated blocks if the kind rotates.
 struct KvHead {
   KvKind kind;
   KvRows first_page;
+  KvRows exact = {};
+
+  bool is_exact_at(size_t position) const {
+    return exact.codes != nullptr && position < kExactPositions;
+  }
+  KvKind kind_at(size_t position) const { return is_exact_at(position) ? KvKind::f16 : kind; }
 };
 
 // The keys and values that the attention of one head reads. A cache in one piece has one page.
@@ -24,6 +31,8 @@ struct KvView {
   const uint32_t* pages;  // entry i: the page of the positions from i * page_positions on
   size_t page_positions;
   size_t page_bytes;  // from one page to the next; whole floats
+  // [head_dim]: what the keys that are not exact lack; null: nothing.
+  const float* centre = nullptr;
 
   // Returns the rows from `position` to the end of its page.
   KvRows rows(const KvHead& head, size_t position) const;

@@ -81,6 +81,7 @@ void KvCache::set_size(uint32_t n_positions) {
 Status KvCache::reserve(uint32_t n_positions) {
   const uint64_t n = uint64_t{size_} + n_positions;
   KINGLET_TRY(check_room(n));
+  KINGLET_TRY(own_beginning(size_));
   KINGLET_TRY(own_pages(size_ / table_.page_positions(), table_.pages_for(n)));
   n_reserved_ = std::max(n_reserved_, static_cast<uint32_t>(n));
   return {};
@@ -98,8 +99,11 @@ Status KvCache::write(uint32_t layer, uint32_t i, std::span<const float> k,
   KINGLET_TRY(check_length("a key", k.size(), width));
   KINGLET_TRY(check_length("a value", v.size(), width));
   KINGLET_TRY(check_step(i, n_reserved_ - size_));
-  KINGLET_TRY(write_side(to.keys, layer, size_ + i, k));
-  return write_side(to.values, layer, size_ + i, v);
+  const uint32_t position = size_ + i;
+  KINGLET_TRY(write_side(to.keys, layer, position, k));
+  KINGLET_TRY(write_side(to.values, layer, position, v));
+  if (position == kExactPositions - 1 && to.keys.kind->rounds) table_.find_centres(to);
+  return {};
 }
 
 Status KvCache::write_side(const KvSide& side, uint32_t layer, uint32_t position,
@@ -112,8 +116,7 @@ Status KvCache::write_side(const KvSide& side, uint32_t layer, uint32_t position
                    cat("KV cache: the ", &side == &of.keys ? "key" : "value", " of layer ", layer,
                        ", position ", position, ", head ", head, " holds NaN or infinity")};
     }
-    const PageTable::Row to = table_.row(side, position, head);
-    side.kind->write_row(values.data(), values.size(), to.codes, to.scales);
+    table_.write(of, side, position, head, values);
   }
   return {};
 }
@@ -140,7 +143,12 @@ Status KvCache::truncate(uint32_t n_positions) {
   return {};
 }
 
+Status KvCache::own_beginning(uint32_t first) {
+  return first < kExactPositions ? table_.own_beginning() : Status();
+}
+
 Status KvCache::unshare(uint32_t first) {
+  KINGLET_TRY(own_beginning(first));
   return own_pages(first / table_.page_positions(), table_.size());
 }
 
@@ -179,6 +187,7 @@ Status KvCache::drop(uint32_t first, uint32_t n) {
   }
   rollback();
   const uint32_t begin = !places_.is_window() ? 0 : first_position_after_drop(first, n);
+  KINGLET_TRY(own_beginning(first));
   KINGLET_TRY(!places_.is_window() ? unshare(first) : take_pages_for_drop(begin, n));
   for (uint32_t to = std::max(first, begin); to + n < size_; ++to) table_.copy_position(to + n, to);
   if (places_.is_window()) give_back_before(begin / kWindowPage);
@@ -190,6 +199,7 @@ Status KvCache::drop(uint32_t first, uint32_t n) {
 Status KvCache::overwrite(uint32_t n_positions, uint32_t n_spare) {
   rollback();
   KINGLET_TRY(check_room(n_positions));
+  KINGLET_TRY(own_beginning(0));
   if (places_.is_window()) {
     set_size(0);
     places_.clear();

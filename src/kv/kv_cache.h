@@ -35,6 +35,9 @@ class KvCache {
   // sequence with a window (see RowShape) needs its own store, sized by plan_windows().
   KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t window = 0);
 
+  // Allocates what the first step would allocate. ErrorCode::out_of_memory.
+  Status prepare() { return own_beginning(0); }
+
   // Returns another cache with the same positions and checkpoints. In a store of several pages,
   // both caches share the pages. A cache in one piece or with a window is copied.
   // Fails with ErrorCode::out_of_memory.
@@ -116,10 +119,9 @@ class KvCache {
     std::vector<float> key(of.head_dim);
     for (uint32_t head = 0; head < of.n_kv_heads; ++head) {
       for (uint32_t position = std::max(first, first_position()); position < size_; ++position) {
-        const PageTable::Row to = table_.row(of.keys, position, head);
-        of.keys.kind->read_row(to.codes, to.scales, 0, key.size(), key.data());
+        table_.read(of, of.keys, position, head, key);
         f(key.data());
-        of.keys.kind->write_row(key.data(), key.size(), to.codes, to.scales);
+        table_.write(of, of.keys, position, head, key);
       }
     }
   }
@@ -137,14 +139,24 @@ class KvCache {
     for (uint32_t head = 0; head < of.n_kv_heads; ++head) {
       for (const KvSide* side : {&of.keys, &of.values}) {
         const PageTable::Row found = table_.row(*side, position, head);
-        f(std::span(found.codes, side->code_bytes), std::span(found.scales, side->n_scales));
+        f(std::span(found.codes, side->code_bytes_at(position)),
+          std::span(found.scales, side->n_scales_at(position)));
       }
     }
+  }
+
+  // Calls f(centre) for the centre of each head's keys, [head_dim]. f may write to it after
+  // overwrite().
+  template <class F>
+  void for_each_centre(uint32_t layer, const F& f) const {
+    const KvLayer& of = store().layers()[layer];
+    for (uint32_t head = 0; head < of.n_kv_heads; ++head) f(table_.centre(of, head));
   }
 
  private:
   Status check_room(uint64_t n_positions) const;
   Status own_pages(uint32_t first, uint32_t end);
+  Status own_beginning(uint32_t first);
   void set_size(uint32_t n_positions);
   Status write_side(const KvSide& side, uint32_t layer, uint32_t position,
                     std::span<const float> rows);

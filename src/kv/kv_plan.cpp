@@ -36,8 +36,8 @@ uint64_t KvPlan::bytes() const {
   uint64_t sum = 0;
   for (const KvGroup& group : groups) {
     const auto more = checked_add(sum, KvStore::bytes_of(group.store));
-    if (!more) return UINT64_MAX;
-    sum = *more;
+    if (!more || *more == UINT64_MAX) return UINT64_MAX;
+    sum = *more + KvStore::beginning_bytes_of(group.store);
   }
   return sum;
 }

@@ -39,18 +39,25 @@ std::optional<uint64_t> most_bytes(const KvStoreConfig& config) {
 
 // Lays out a side that begins at `end`, and moves `end` to the side's end. Nothing overflows, as
 // most_bytes() fits a size_t.
-KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size_t& end) {
+KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size_t& end,
+               size_t& exact_end) {
   const KvKindInfo& info = kv_kind_info(kind);
   KvSide side{.kind = &info,
               .code_bytes = static_cast<size_t>(info.code_bytes(shape.head_dim)),
               .n_scales = static_cast<size_t>(info.n_scales(shape.head_dim)),
               .codes_begin = end,
-              .scales_begin = 0};
+              .scales_begin = 0,
+              .exact_begin = exact_end,
+              .exact_bytes = shape.head_dim * sizeof(Half)};
   const size_t n_rows = size_t{page_positions} * shape.n_kv_heads;
   const size_t codes_end = end + n_rows * side.code_bytes;
   side.scales_begin = static_cast<size_t>(round_up(codes_end, sizeof(float)));
   const size_t scales_end = side.scales_begin + n_rows * side.n_scales * sizeof(float);
   end = static_cast<size_t>(round_up(scales_end, kAlignment));
+  if (info.rounds) {
+    const size_t n_exact = size_t{kExactPositions} * shape.n_kv_heads * shape.head_dim;
+    exact_end += static_cast<size_t>(round_up(n_exact * sizeof(Half), kAlignment));
+  }
   return side;
 }
 
@@ -58,6 +65,7 @@ KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size
 struct Layout {
   std::vector<KvLayer> layers;
   size_t page_bytes = 0;
+  size_t beginning_bytes = 0;
   uint64_t all_bytes = UINT64_MAX;  // of all pages; UINT64_MAX if they cannot be addressed
 };
 
@@ -66,9 +74,17 @@ Layout lay_out(const KvStoreConfig& config) {
   const std::optional<uint64_t> most = most_bytes(config);
   if (!most || !checked_size(*most)) return layout;
   for (const RowShape& shape : config.rows) {
-    const KvSide keys = lay_out(config.k_kind, shape, config.page_positions, layout.page_bytes);
-    const KvSide values = lay_out(config.v_kind, shape, config.page_positions, layout.page_bytes);
-    layout.layers.push_back({shape.n_kv_heads, shape.head_dim, keys, values});
+    const auto lay_out_side = [&](KvKind kind) {
+      return lay_out(kind, shape, config.page_positions, layout.page_bytes, layout.beginning_bytes);
+    };
+    const KvSide keys = lay_out_side(config.k_kind);
+    const KvSide values = lay_out_side(config.v_kind);
+    layout.layers.push_back(
+        {shape.n_kv_heads, shape.head_dim, keys, values, layout.beginning_bytes});
+    if (keys.kind->rounds) {
+      const size_t n = size_t{shape.n_kv_heads} * shape.head_dim;
+      layout.beginning_bytes += static_cast<size_t>(round_up(n * sizeof(float), kAlignment));
+    }
   }
   layout.all_bytes = uint64_t{layout.page_bytes} * config.n_pages;
   return layout;
@@ -77,6 +93,10 @@ Layout lay_out(const KvStoreConfig& config) {
 }  // namespace
 
 uint64_t KvStore::bytes_of(const KvStoreConfig& config) { return lay_out(config).all_bytes; }
+
+uint64_t KvStore::beginning_bytes_of(const KvStoreConfig& config) {
+  return lay_out(config).beginning_bytes;
+}
 
 uint64_t row_bytes(const RowShape& shape, KvKind k_kind, KvKind v_kind) {
   return shape.n_kv_heads * (kv_kind_info(k_kind).row_bytes(shape.head_dim) +
@@ -107,6 +127,7 @@ Result<std::shared_ptr<KvStore>> KvStore::create(const KvStoreConfig& config) {
   std::shared_ptr<KvStore> store(new KvStore(config));
   store->layers_ = std::move(layout.layers);
   store->page_bytes_ = layout.page_bytes;
+  store->beginning_bytes_ = layout.beginning_bytes;
   store->memory_ = std::move(memory);
   return store;
 }

@@ -43,6 +43,17 @@ struct KvSide {
   size_t n_scales;      // of a row
   size_t codes_begin;   // in bytes from the beginning of the page
   size_t scales_begin;  // in bytes from the beginning of the page
+  size_t exact_begin;   // of the first positions' rows, [n_kv_heads][kExactPositions] f16 rows, in
+                        // bytes from the beginning of a KvBeginning
+
+  size_t exact_bytes;  // of an f16 row
+
+  bool is_exact_at(uint32_t position) const { return kind->rounds && position < kExactPositions; }
+  const KvKindInfo& kind_at(uint32_t position) const { return kinglet::kind_at(*kind, position); }
+  size_t code_bytes_at(uint32_t position) const {
+    return is_exact_at(position) ? exact_bytes : code_bytes;
+  }
+  size_t n_scales_at(uint32_t position) const { return is_exact_at(position) ? 0 : n_scales; }
 };
 
 struct KvLayer {
@@ -50,6 +61,11 @@ struct KvLayer {
   uint32_t head_dim;
   KvSide keys;
   KvSide values;
+  size_t centre_begin;  // c of each head, [n_kv_heads][head_dim] floats: see KvSide::exact_begin
+
+  bool is_centred_at(const KvSide& side, uint32_t position) const {
+    return &side == &keys && keys.kind->rounds && position >= kExactPositions;
+  }
 };
 
 // Not for use from several threads at once.
@@ -64,6 +80,11 @@ class KvStore {
   const KvStoreConfig& config() const { return config_; }
   const std::vector<KvLayer>& layers() const { return layers_; }  // as config().rows
   uint64_t bytes() const { return memory_.size(); }
+
+  // Bytes of a sequence's beginning: the exact rows and the centres of all layers. 0: there is
+  // none.
+  size_t beginning_bytes() const { return beginning_bytes_; }
+  static uint64_t beginning_bytes_of(const KvStoreConfig& config);
 
   // --- Pages ------------------------------------------------------------------------------------
 
@@ -98,6 +119,7 @@ class KvStore {
   KvStoreConfig config_;
   std::vector<KvLayer> layers_;
   size_t page_bytes_ = 0;
+  size_t beginning_bytes_ = 0;
   AlignedBuffer memory_;
   PagePool pool_;
   uint64_t n_page_copies_ = 0;

@@ -12,6 +12,9 @@ PageTable::PageTable(std::shared_ptr<KvStore> store, uint32_t capacity, bool has
     : store_(std::move(store)) {
   const uint32_t n_most = pages_for(capacity);
   pages_.reserve(has_gaps ? n_most : std::min(store_->config().n_pages, n_most));
+  for (const KvLayer& layer : store_->layers()) {
+    if (layer.head_dim > row_.size()) row_.resize(layer.head_dim);
+  }
 }
 
 // A table that was moved from has no pages.
@@ -22,12 +25,23 @@ void PageTable::share_from(const PageTable& other, uint32_t n) {
     store_->share_page(other.pages_[i]);
     pages_.push_back(other.pages_[i]);
   }
+  beginning_ = other.beginning_;
 }
 
 void PageTable::copy_from(const PageTable& other, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) {
     pages_.push_back(other.has(i) ? store_->take_copy(other.store(), other.pages_[i]) : kNoPage);
   }
+  beginning_ = other.beginning_;
+}
+
+Status PageTable::own_beginning() {
+  const size_t n = store_->beginning_bytes();
+  if (n == 0 || (beginning_ != nullptr && beginning_.use_count() == 1)) return {};
+  KINGLET_ASSIGN(AlignedBuffer own, AlignedBuffer::allocate(n, "the beginning of a KV cache"));
+  if (beginning_ != nullptr) std::copy_n(beginning_->data(), n, own.data());
+  beginning_ = std::make_shared<AlignedBuffer>(std::move(own));
+  return {};
 }
 
 uint32_t PageTable::pages_for(uint64_t n_positions) const {
@@ -77,20 +91,75 @@ void PageTable::cut(uint32_t n) {
 }
 
 PageTable::Row PageTable::row(const KvSide& side, uint32_t position, uint32_t head) const {
+  if (side.is_exact_at(position)) {
+    const size_t index = size_t{head} * kExactPositions + position;
+    return {beginning_->data() + side.exact_begin + index * side.exact_bytes, nullptr};
+  }
   std::byte* page = store_->page(pages_[position / page_positions()]);
   const size_t index = size_t{head} * page_positions() + position % page_positions();
   auto* scales = reinterpret_cast<float*>(page + side.scales_begin);
   return {page + side.codes_begin + index * side.code_bytes, scales + index * side.n_scales};
 }
 
+std::span<float> PageTable::centre(const KvLayer& layer, uint32_t head) const {
+  auto* first = reinterpret_cast<float*>(beginning_->data() + layer.centre_begin);
+  return {first + size_t{head} * layer.head_dim, layer.head_dim};
+}
+
+void PageTable::write(const KvLayer& layer, const KvSide& side, uint32_t position, uint32_t head,
+                      std::span<const float> row) {
+  const Row to = this->row(side, position, head);
+  const std::span<float> changed = std::span(row_).first(row.size());
+  std::copy(row.begin(), row.end(), changed.begin());
+  if (side.is_exact_at(position) && side.kind->rotates) {
+    rotate_blocks(changed.data(), changed.size());
+  }
+  if (layer.is_centred_at(side, position)) {
+    const std::span<const float> c = centre(layer, head);
+    for (size_t i = 0; i < c.size(); ++i) changed[i] -= c[i];
+  }
+  side.kind_at(position).write_row(changed.data(), changed.size(), to.codes, to.scales);
+}
+
+void PageTable::read(const KvLayer& layer, const KvSide& side, uint32_t position, uint32_t head,
+                     std::span<float> row) const {
+  const Row from = this->row(side, position, head);
+  side.kind_at(position).read_row(from.codes, from.scales, 0, row.size(), row.data());
+  if (side.is_exact_at(position) && side.kind->rotates) rotate_blocks(row.data(), row.size());
+  if (layer.is_centred_at(side, position)) {
+    const std::span<const float> c = centre(layer, head);
+    for (size_t i = 0; i < c.size(); ++i) row[i] += c[i];
+  }
+}
+
+void PageTable::find_centres(const KvLayer& layer) {
+  const std::span<float> key = std::span(row_).first(layer.head_dim);
+  for (uint32_t head = 0; head < layer.n_kv_heads; ++head) {
+    const std::span<float> c = centre(layer, head);
+    std::fill(c.begin(), c.end(), 0.0f);
+    for (uint32_t position = kCentreBegin; position < kExactPositions; ++position) {
+      read(layer, layer.keys, position, head, key);
+      for (size_t i = 0; i < c.size(); ++i) c[i] += key[i];
+    }
+    for (float& x : c) x /= static_cast<float>(kExactPositions - kCentreBegin);
+  }
+}
+
 void PageTable::copy_position(uint32_t from, uint32_t to) {
+  std::vector<float> copied(row_.size());
   for (const KvLayer& layer : store_->layers()) {
     for (uint32_t head = 0; head < layer.n_kv_heads; ++head) {
       for (const KvSide* side : {&layer.keys, &layer.values}) {
+        if (side->is_exact_at(from) != side->is_exact_at(to)) {
+          const std::span<float> values = std::span(copied).first(layer.head_dim);
+          read(layer, *side, from, head, values);
+          write(layer, *side, to, head, values);
+          continue;
+        }
         const Row source = row(*side, from, head);
         const Row target = row(*side, to, head);
-        std::memcpy(target.codes, source.codes, side->code_bytes);
-        std::copy_n(source.scales, side->n_scales, target.scales);
+        std::memcpy(target.codes, source.codes, side->code_bytes_at(from));
+        std::copy_n(source.scales, side->n_scales_at(from), target.scales);
       }
     }
   }
@@ -101,11 +170,18 @@ KvView PageTable::view(const KvLayer& layer, uint32_t head) const {
   const size_t first_row = size_t{head} * page_positions();
   const auto in = [&](const KvSide& side) -> KvHead {
     const auto* scales = reinterpret_cast<const float*>(first_page + side.scales_begin);
+    const KvRows exact = side.kind->rounds && beginning_ != nullptr
+                             ? KvRows{row(side, 0, head).codes, side.exact_bytes, nullptr, 0}
+                             : KvRows();
     return {side.kind->kind,
             {first_page + side.codes_begin + first_row * side.code_bytes, side.code_bytes,
-             scales + first_row * side.n_scales, side.n_scales}};
+             scales + first_row * side.n_scales, side.n_scales},
+            exact};
   };
-  return {in(layer.keys), in(layer.values), pages_.data(), page_positions(), store_->page_bytes()};
+  const bool is_centred = layer.keys.kind->rounds && beginning_ != nullptr;
+  return {in(layer.keys),       in(layer.values),
+          pages_.data(),        page_positions(),
+          store_->page_bytes(), is_centred ? centre(layer, head).data() : nullptr};
 }
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Where the rows of a sequence are: its pages in a store, in order.
+// Where the rows of a sequence are: its pages in a store, in order, and its beginning.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "kernels/attention.h"
 #include "kv/kv_store.h"
@@ -15,6 +16,9 @@ namespace kinglet {
 
 // A page belongs to one sequence or to several that share a beginning. A page that was given back
 // leaves a gap, so that later pages keep their places. `page` is a place in this table.
+//
+// If the store's kinds round, the exact rows of the first positions and the centres of keys (see
+// tensor/kv_kind.h) are in a beginning, which sequences share, too.
 class PageTable {
  public:
   // An empty table, with room for the pages of `capacity` positions, so that steps allocate no
@@ -26,7 +30,7 @@ class PageTable {
   PageTable& operator=(PageTable&&) = delete;
 
   // Adds the first n pages of another table, which stands for the same store or for another one of
-  // the same configuration. They are shared or copied.
+  // the same configuration. They are shared or copied, and the beginning is shared.
   void share_from(const PageTable& other, uint32_t n);
   void copy_from(const PageTable& other, uint32_t n);
 
@@ -49,6 +53,10 @@ class PageTable {
   // Fills the gaps among the pages [first, end). ErrorCode::out_of_memory as own().
   Status fill(uint32_t first, uint32_t end);
 
+  // Makes the beginning writable: allocates it, or copies it if another table shares it.
+  // ErrorCode::out_of_memory.
+  Status own_beginning();
+
   // Gives back one page, or all pages from n on.
   void release(uint32_t page);
   void cut(uint32_t n);
@@ -62,6 +70,19 @@ class PageTable {
     float* scales;
   };
   Row row(const KvSide& side, uint32_t position, uint32_t head) const;
+
+  // The centre of a head's keys, [head_dim].
+  std::span<float> centre(const KvLayer& layer, uint32_t head) const;
+
+  // Stores or restores a row, [head_dim].
+  void write(const KvLayer& layer, const KvSide& side, uint32_t position, uint32_t head,
+             std::span<const float> row);
+  void read(const KvLayer& layer, const KvSide& side, uint32_t position, uint32_t head,
+            std::span<float> row) const;
+
+  // Makes the mean of the first positions' keys the centre of a layer's heads. It depends on these
+  // only, so results do not depend on batches.
+  void find_centres(const KvLayer& layer);
 
   // Copies the rows of all layers from one position to another.
   void copy_position(uint32_t from, uint32_t to);
@@ -77,6 +98,8 @@ class PageTable {
 
   std::shared_ptr<KvStore> store_;
   std::vector<uint32_t> pages_;
+  std::shared_ptr<AlignedBuffer> beginning_;  // null: none yet, or none needed
+  std::vector<float> row_;                    // [head_dim] of the widest layer: a row being stored
 };
 
 }  // namespace kinglet

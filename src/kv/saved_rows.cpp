@@ -16,11 +16,32 @@ uint64_t SavedRows::position_bytes() const {
   return KvStoreConfig{.rows = shapes, .k_kind = k_kind, .v_kind = v_kind}.bytes_per_position();
 }
 
+uint64_t SavedRows::row_bytes(const RowShape& shape, uint32_t position) const {
+  return shape.n_kv_heads * (kind_at(kv_kind_info(k_kind), position).row_bytes(shape.head_dim) +
+                             kind_at(kv_kind_info(v_kind), position).row_bytes(shape.head_dim));
+}
+
 // No sum overflows if the numbers are those of a sequence in memory.
-uint64_t SavedRows::bytes() const {
+uint64_t SavedRows::rows_bytes() const {
   uint64_t sum = 0;
   for (const RowShape& shape : shapes) {
-    sum += (n_positions - first_position(shape)) * row_bytes(shape, k_kind, v_kind);
+    const uint32_t first = first_position(shape);
+    const uint32_t n_exact =
+        std::min(n_positions, kExactPositions) - std::min(first, kExactPositions);
+    sum += n_exact * row_bytes(shape, 0);
+    sum += (n_positions - first - n_exact) * row_bytes(shape, kExactPositions);
+  }
+  return sum;
+}
+
+bool SavedRows::has_centres() const {
+  return kv_kind_info(k_kind).rounds && n_positions >= kExactPositions;
+}
+
+uint64_t SavedRows::bytes() const {
+  uint64_t sum = rows_bytes();
+  for (const RowShape& shape : shapes) {
+    sum += has_centres() ? uint64_t{shape.n_kv_heads} * shape.head_dim * sizeof(float) : 0;
   }
   return sum;
 }
@@ -41,8 +62,7 @@ bool SavedRows::are_finite(std::span<const std::byte> rows) const {
   std::vector<std::byte> codes;
   std::vector<float> scales;
   std::vector<float> numbers;
-  const auto next_is_finite = [&](KvKind kind, uint32_t head_dim) {
-    const KvKindInfo& info = kv_kind_info(kind);
+  const auto next_is_finite = [&](const KvKindInfo& info, uint32_t head_dim) {
     codes.resize(static_cast<size_t>(info.code_bytes(head_dim)));
     scales.resize(static_cast<size_t>(info.n_scales(head_dim)));
     numbers.resize(head_dim);
@@ -51,13 +71,17 @@ bool SavedRows::are_finite(std::span<const std::byte> rows) const {
     return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
   };
   bool are_finite = true;
-  for_each([&](uint32_t layer, uint32_t, size_t) {
+  for_each([&](uint32_t layer, uint32_t position, size_t) {
     const RowShape& shape = shapes[layer];
     for (uint32_t head = 0; head < shape.n_kv_heads && are_finite; ++head) {
-      are_finite = next_is_finite(k_kind, shape.head_dim) && next_is_finite(v_kind, shape.head_dim);
+      are_finite = next_is_finite(kind_at(kv_kind_info(k_kind), position), shape.head_dim) &&
+                   next_is_finite(kind_at(kv_kind_info(v_kind), position), shape.head_dim);
     }
   });
-  return are_finite;
+  std::vector<float> centres(are_finite ? rows.size() / sizeof(float) : 0);
+  read_values(rows, centres);
+  return are_finite &&
+         std::all_of(centres.begin(), centres.end(), [](float x) { return std::isfinite(x); });
 }
 
 }  // namespace kinglet

@@ -1,6 +1,7 @@
 // The keys and values of a sequence as bytes: the rows as they are stored, position by position;
 // for each layer that has the position and each KV head, the key's codes and scales, then the
-// value's (see tensor/kv_kind.h). There is no padding.
+// value's (see tensor/kv_kind.h). If keys are centred, the centres [n_kv_heads][head_dim] of each
+// layer follow. There is no padding.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +31,15 @@ struct SavedRows {
   // The first position that a layer has.
   uint32_t first_position(const RowShape& shape) const;
 
-  uint64_t position_bytes() const;  // of a position that all layers have
-  uint64_t bytes() const;
+  uint64_t position_bytes() const;  // of a position that all layers have, after the exact ones
+  uint64_t rows_bytes() const;      // of all rows
+  uint64_t bytes() const;           // of everything
+
+  // Whether there are centres: keys are centred from position kExactPositions on.
+  bool has_centres() const;
+
+  // Bytes of a layer's rows at a position.
+  uint64_t row_bytes(const RowShape& shape, uint32_t position) const;
 
   // Whether all numbers of rows in this format are finite, as attention relies on.
   bool are_finite(std::span<const std::byte> rows) const;
@@ -45,7 +53,7 @@ struct SavedRows {
       for (uint32_t layer = 0; layer < shapes.size(); ++layer) {
         if (position < first_position(shapes[layer])) continue;
         f(layer, position, static_cast<size_t>(begin));
-        begin += row_bytes(shapes[layer], k_kind, v_kind);
+        begin += row_bytes(shapes[layer], position);
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "kv/sequence_state.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/format.h"
@@ -13,6 +14,7 @@ Result<SequenceState> SequenceState::create(std::shared_ptr<KvStore> store, uint
   KvPlan plan = plan_one_store(store->config());
   std::vector<KvCache> groups;
   groups.emplace_back(std::move(store), capacity);
+  KINGLET_TRY(groups.back().prepare());
   return SequenceState(std::move(groups), std::move(plan.places), std::move(recurrent));
 }
 
@@ -22,6 +24,7 @@ Result<SequenceState> SequenceState::create(const KvPlan& plan, uint64_t n_recur
   for (const KvGroup& group : plan.groups) {
     KINGLET_ASSIGN(auto store, KvStore::create(group.store));
     groups.emplace_back(std::move(store), capacity, group.window);
+    KINGLET_TRY(groups.back().prepare());
   }
   KINGLET_ASSIGN(RecurrentState recurrent, RecurrentState::create(n_recurrent));
   return SequenceState(std::move(groups), plan.places, std::move(recurrent));
@@ -39,7 +42,9 @@ Result<SequenceState> SequenceState::fork() const {
 
 uint64_t SequenceState::kv_bytes() const {
   uint64_t sum = 0;
-  for (const KvCache& group : groups_) sum += group.store().bytes();
+  for (const KvCache& group : groups_) {
+    sum += group.store().bytes() + group.store().beginning_bytes();
+  }
   return sum;
 }
 
@@ -138,6 +143,13 @@ void SequenceState::save_rows(const SavedRows& saved, std::span<std::byte> to) c
                                            at = std::copy(of_scales.begin(), of_scales.end(), at);
                                          });
   });
+  std::byte* at = to.data() + saved.rows_bytes();
+  for (size_t i = 0; i < places_.size() && saved.has_centres(); ++i) {
+    groups_[places_[i].group].for_each_centre(places_[i].layer, [&](std::span<float> centre) {
+      const auto bytes = std::as_bytes(centre);
+      at = std::copy(bytes.begin(), bytes.end(), at);
+    });
+  }
 }
 
 // Whether the saved rows are all that this sequence would have. With one store, it has all rows.
@@ -171,6 +183,13 @@ Status SequenceState::restore(const SavedRows& saved, std::span<const std::byte>
           at += scales.size_bytes();
         });
   });
+  const std::byte* at = rows.data() + saved.rows_bytes();
+  for (size_t i = 0; i < places_.size() && saved.has_centres(); ++i) {
+    groups_[places_[i].group].for_each_centre(places_[i].layer, [&](std::span<float> centre) {
+      std::memcpy(centre.data(), at, centre.size_bytes());
+      at += centre.size_bytes();
+    });
+  }
   return {};
 }
 

@@ -20,8 +20,8 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 6;
-constexpr uint32_t kTextStateVersion = 5;  // written if the session has no pictures
+constexpr uint32_t kStateVersion = 8;
+constexpr uint32_t kTextStateVersion = 7;  // written if the session has no pictures
 
 struct StateHeader {
   char magic[4];            // "KGLS"

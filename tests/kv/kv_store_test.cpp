@@ -75,14 +75,14 @@ TEST(KvStore, SidesMayBeOfDifferentKinds) {
 
 TEST(KvStore, EveryLayerOfEveryPageBeginsOnACacheLine) {
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    KvStoreConfig config = config_of(kMixedRows, static_cast<KvKind>(kind), 3, 5);
+    KvStoreConfig config = config_of(kMixedRows, static_cast<KvKind>(kind), 3, 30);
     config.v_kind = KvKind::q4;
     const auto store = KvStore::create(config);
     ASSERT_TRUE(store.ok());
-    KvCache cache(store.value(), 15);
-    ASSERT_TRUE(cache.reserve(15).ok());
+    KvCache cache(store.value(), 90);
+    ASSERT_TRUE(cache.reserve(90).ok());
     for (uint32_t layer = 0; layer < kMixedRows.size(); ++layer) {
-      for (uint32_t position = 0; position < 15; position += 3) {
+      for (const uint32_t position : {0u, 66u, 69u, 72u, 87u}) {  // of the beginning, of pages
         const KvView view = cache.view(layer, 0);
         for (const KvHead& head : {view.keys, view.values}) {
           const KvRows rows = view.rows(head, position);
