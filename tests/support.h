@@ -13,6 +13,15 @@
 #define KINGLET_SOURCE_DIR "."
 #endif
 
+// Whether the tests are built with a sanitizer, which makes them slow and uses memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KINGLET_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KINGLET_SANITIZED 1
+#endif
+#endif
+
 namespace kinglet {
 
 inline std::string fixture_path(std::string_view name) {

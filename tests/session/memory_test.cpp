@@ -17,14 +17,6 @@
 #include "session/language_model.h"
 #include "support.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KINGLET_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define KINGLET_SANITIZED 1
-#endif
-#endif
-
 namespace kinglet {
 namespace {
 
