@@ -8,7 +8,7 @@
 //   --kernels NAME,…                default: all but scalar; --all adds scalar
 //   --repeats N                     default 3; --quick takes 2 and leaves out the long prompt
 //   --json FILE                     writes the results there, too; always to build/bench/bench.json
-//   --readme                        puts a short table into docs/performance.md
+//   --readme                        puts a table into docs/measurements/this-project.md
 //   --profile                       instead prints the functions that take the most time in
 //                                   Chromium, for the first item of each list
 import { writeFileSync } from 'node:fs';
@@ -102,6 +102,7 @@ function report() {
   const measured = `${machine}, medians of ${repeats} runs:`;
   if (options.readme) {
     const tables = `${measured}\n\n${shortTable(results)}`;
-    replaceInFile('docs/performance.md', 'bench -- --readme', 'end of npm run bench', tables);
+    const file = 'docs/measurements/this-project.md';
+    replaceInFile(file, 'bench -- --readme', 'end of npm run bench', tables);
   }
 }

@@ -17,7 +17,8 @@
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those for which the type has a target
-//   --readme                  puts a short table into README.md, all into docs/performance.md
+//   --readme                  puts a short table into README.md, all into
+//                             docs/measurements/small-model.md
 //   --into FILE               puts the results into another document, at a comment that names the
 //                             command with its --shapes, or else with its --measure
 import { writeFileSync } from 'node:fs';
@@ -237,7 +238,7 @@ function report() {
   if (options.readme) {
     const end = 'end of npm run bench:peers';
     replaceInFile('README.md', 'bench:peers -- --readme', end, short);
-    replaceInFile('docs/performance.md', 'bench:peers -- --readme', end, all);
+    replaceInFile('docs/measurements/small-model.md', 'bench:peers -- --readme', end, all);
   }
   if (options.into) {
     const of = options.shapes ? `--shapes ${options.shapes}` : `--measure ${options.measure}`;

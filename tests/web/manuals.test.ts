@@ -5,10 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../web/src/errors.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const manuals = ['README.md', 'SECURITY.md', 'examples/README.md'].concat(
-  readdirSync(join(root, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+const manuals = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md'].concat(
+  ['docs', 'docs/measurements'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
 );
 
 /** Returns the anchors that GitHub makes of headings, and those that the text defines by itself. */
