@@ -497,6 +497,34 @@ describe('comparing', () => {
     expect(left).not.toBe(right);
   });
 
+  it('shows both sides in rows that begin at the same heights', async () => {
+    const page = await open();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await openPanel(page, 'compare');
+    for (const part of ['.side-way', 'p.soft >> nth=0', '.side-facts', '.side-text']) {
+      const [left, right] = await Promise.all(
+        ['left', 'right'].map((side) => page.locator(`#compare-${side} ${part}`).boundingBox()),
+      );
+      expect({ part, y: right!.y }).toEqual({ part, y: left!.y });
+    }
+  });
+
+  it('asks a model that chats in its chat', async () => {
+    const page = await open('?temperature=0');
+    const source = '{{ messages[0].content }}, said';
+    const bytes = withChatTemplate(readFileSync(storyModel), source);
+    await openPanel(page, 'models');
+    await page.locator('#file').setInputFiles({
+      ...{ name: 'chat.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
+    });
+    await page.locator('.welcome').waitFor();
+    await openPanel(page, 'compare');
+    await page.locator('#compare-prompt').fill('I am Tim');
+    await page.locator('#compare-length').fill('12');
+    await compare(page);
+    expect((await text(page, 'left'))!.trim()).toBe(tellByCli('I am Tim, said', 12).trim());
+  });
+
   it('says what it compares before it is run', async () => {
     const page = await open();
     await openPanel(page, 'compare');

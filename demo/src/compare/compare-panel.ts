@@ -9,7 +9,8 @@ import {
   presets,
   settings,
 } from '../settings.ts';
-import { latest, stop } from '../talk/conversation.ts';
+import { exchanges, latest, promptTokens, stop } from '../talk/conversation.ts';
+import { Exchange } from '../talk/exchange.ts';
 import { h, oncePerFrame } from '../ui/dom.ts';
 import { bytes, count, errorText, rate } from '../ui/format.ts';
 import { canWrite, opened } from '../workspace.ts';
@@ -107,7 +108,15 @@ class Comparison {
     }
   }
 
-  async #tokens({ kinglet, session }: WritingModel): Promise<number[]> {
+  /** Asks in a chat if the model chats, unless the conversation is a text that it continues. */
+  async #tokens(model: WritingModel): Promise<number[]> {
+    const { kinglet, session } = model;
+    const isChat =
+      kinglet.info.chatTemplate !== undefined && exchanges.value.at(-1)?.mode !== 'write';
+    if (isChat) {
+      const before = this.#goesOn.checked ? exchanges.value : [];
+      return promptTokens(model, new Exchange('chat', this.#prompt.value), before);
+    }
     const held = this.#goesOn.checked ? await session.tokens() : [];
     const addBos = held.length === 0;
     return [...held, ...(await kinglet.tokenize(this.#prompt.value, { addBos }))];
@@ -117,9 +126,14 @@ class Comparison {
     const index = firstDifference(this.#left.pieces, this.#right.pieces);
     this.#left.mark(index);
     this.#right.mark(index);
+    const n = this.#left.pieces.length;
+    if (n === 0 && index === undefined) {
+      this.#verdict.textContent = 'Both sides end the text at once.';
+      return;
+    }
     this.#verdict.textContent =
       index === undefined
-        ? `No difference in ${String(this.#left.pieces.length)} tokens.`
+        ? `No difference in ${count(n)} ${n === 1 ? 'token' : 'tokens'}.`
         : `The same for ${count(index)} ${index === 1 ? 'token' : 'tokens'}; the first difference is marked.`;
   }
 }
