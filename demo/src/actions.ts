@@ -1,11 +1,12 @@
 // Actions that several parts of the page use: open another model or session, and report failures.
-import { clearAlert, showAlert } from './alert.ts';
-import { isReader } from './models/reader-file.ts';
+import { addNotice, clearAlert, showAlert } from './alert.ts';
+import { modelName, sortFiles } from './models/own-files.ts';
 import { openPanel } from './panels/panels.ts';
 import { chooseModel } from './search/desk.ts';
 import { RememberedChoice } from './storage/remembered.ts';
 import { focusPrompt } from './talk/composer.ts';
 import { startOver, stop } from './talk/conversation.ts';
+import { tryAgain } from './ui/format.ts';
 import { embedded, opened, openModel, OtherPurpose, renewSession } from './workspace.ts';
 import type { ModelChoice } from './workspace.ts';
 
@@ -32,25 +33,34 @@ export async function useModel(choice: ModelChoice): Promise<boolean> {
     if (error instanceof OtherPurpose && error.purpose === 'embeddings') {
       openPanel('search');
       await chooseModel(choice);
-    } else showAlert(`${choice.name} could not be loaded`, error);
+    } else {
+      const again = tryAgain(error, () => useModel(choice));
+      showAlert(`${choice.name} could not be loaded`, error, again);
+    }
     return false;
   }
 }
 
-/** Opens files that were dropped or picked: a model, a picture reader for a model, or both. */
+/**
+ * Opens files that were dropped or picked: a model, whole or in parts, a picture reader for a model,
+ * or both. Says which files were left, because the page opens one model at a time.
+ */
 export async function useFiles(files: readonly File[]): Promise<void> {
-  let model: File | undefined;
-  let reader: File | undefined;
-  for (const file of files) {
-    if (await isReader(file)) reader ??= file;
-    else model ??= file;
-  }
+  const { models, readers } = await sortFiles(files);
+  const [model, ...otherModels] = models;
+  const [reader, ...otherReaders] = readers;
   const before = opened.value?.choice;
-  if (model) await useModel({ name: model.name, source: model, reader });
-  else if (reader && before) await useModel({ ...before, reader });
+  if (model) {
+    const source = model.length === 1 ? model[0] : model;
+    await useModel({ name: modelName(model[0]), source, reader });
+  } else if (reader && before) await useModel({ ...before, reader });
   else if (reader) {
     const why = new Error('it reads pictures for a model; open that first, or both together');
     showAlert(`${reader.name} could not be loaded`, why);
+  }
+  const left = [...otherModels.map(([file]) => file), ...otherReaders].map(({ name }) => name);
+  if (left.length > 0) {
+    addNotice(`Not opened: ${left.join(', ')}. This page opens one model at a time.`);
   }
 }
 

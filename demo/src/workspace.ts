@@ -4,13 +4,15 @@ import type { LoadOptions, ModelInfo, Session, SessionOptions } from 'kinglet';
 import { readerOf } from './catalogue.ts';
 import { showLoad } from './loading.ts';
 import type { Loading } from './loading.ts';
+import type { ModelFiles } from './models/own-files.ts';
 import { followModel, settings } from './settings.ts';
 import type { Settings } from './settings.ts';
 import { Observable } from './ui/observable.ts';
 
 export interface ModelChoice {
   name: string;
-  source: string | URL | File;
+  /** An address, or the visitor's file or all parts of it. */
+  source: string | URL | File | ModelFiles;
   /** The file that reads pictures for the model. */
   reader?: File | undefined;
 }
@@ -28,6 +30,20 @@ export type WritingModel = OpenModel & { session: Session };
 
 export function canWrite(model: OpenModel | undefined): model is WritingModel {
   return model?.session !== undefined;
+}
+
+/** The address of a model; undefined for files of the visitor's. */
+export function addressOf(source: ModelChoice['source']): string | undefined {
+  return typeof source === 'string' || source instanceof URL ? String(source) : undefined;
+}
+
+/** The file with a model's header: the whole model, or its first part. */
+export function firstFile(source: ModelChoice['source']): string | URL | File {
+  return isList(source) ? source[0] : source;
+}
+
+function isList(source: ModelChoice['source']): source is ModelFiles {
+  return Array.isArray(source);
 }
 
 export const embedded: ModelChoice = {
@@ -55,7 +71,9 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
     }
     opened.value?.kinglet.dispose();
     followModel(kinglet.info);
-    opened.value = { choice, name: kinglet.info.name || choice.name, kinglet, session };
+    const isOwn = addressOf(choice.source) === undefined;
+    const name = isOwn ? choice.name : kinglet.info.name || choice.name;
+    opened.value = { choice, name, kinglet, session };
     return true;
   });
   return isOpen ?? false;

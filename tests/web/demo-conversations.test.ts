@@ -15,6 +15,7 @@ import {
   openTab,
   opening,
 } from './demo-page.ts';
+import { splitModel } from './split-model.ts';
 import { storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 const template =
@@ -357,6 +358,21 @@ describe('the next visit', () => {
     const said = tellByCli('user: Tell me of Tim.\nassistant:', 20);
     const context = `user: Tell me of Tim.\nassistant: ${said.trim()}\nuser: And Lily?\nassistant:`;
     expect(second.trim()).toBe(tellByCli(context, 20).trim());
+  });
+
+  it('knows how large a model in parts is on this device', async () => {
+    const page = await open();
+    const parts = splitModel(withChatTemplate(readFileSync(storyModel), template), 2);
+    await page.context().route('**/*-of-00002.gguf', (route) => {
+      const isFirst = route.request().url().includes('-00001-');
+      return route.fulfill({ body: Buffer.from(parts[isFirst ? 0 : 1]!) });
+    });
+    await openPanel(page, 'models');
+    await page.locator('#address').fill('chat-00001-of-00002.gguf');
+    await page.locator('#address').press('Enter');
+    await page.locator('.welcome').waitFor();
+    await page.reload();
+    await page.locator('.offer', { hasText: 'still on this device, 3.' }).waitFor();
   });
 
   it('asks for a file that the visitor had picked', async () => {

@@ -78,7 +78,7 @@ describe('the page', () => {
     await drop(page, { 'diary.gguf': 'Dear diary, this is no model at all.' });
     const alert = page.getByRole('alert').filter({ hasText: /\w/ });
     await alert.waitFor();
-    expect(await alert.textContent()).toMatch(/^diary.gguf could not be loaded: .*GGUF/);
+    expect(await alert.textContent()).toMatch(/^diary could not be loaded: .*GGUF/);
     await page.screenshot({ path: `${screenshots}/error.png` });
     await alert.getByRole('button', { name: 'Close this message' }).click();
     expect(await page.locator('#alert').textContent()).toBe('');

@@ -3,7 +3,7 @@ import { inspect } from 'kinglet';
 import type { FileDescription, MetadataEntry } from 'kinglet';
 import { button, h } from '../ui/dom.ts';
 import { bytes, count, errorText } from '../ui/format.ts';
-import { hubBase, opened } from '../workspace.ts';
+import { firstFile, hubBase, opened } from '../workspace.ts';
 
 export function fileInspector(): HTMLElement {
   const content = h('div', { id: 'file-content', class: 'file' });
@@ -13,10 +13,9 @@ export function fileInspector(): HTMLElement {
     const model = opened.value;
     if (!model) return;
     read.disabled = true;
+    const file = firstFile(model.choice.source);
     try {
-      content.replaceChildren(
-        ...describe(await inspect(model.choice.source, { hubBase: hubBase() })),
-      );
+      content.replaceChildren(...describe(await inspect(file, { hubBase: hubBase() })));
     } catch (error) {
       content.textContent = errorText(error);
     }

@@ -14,7 +14,9 @@ import { h } from '../ui/dom.ts';
 import { drawn } from '../ui/drawn.ts';
 import { bytes } from '../ui/format.ts';
 import { Observable } from '../ui/observable.ts';
-import { embedded, loading, opened } from '../workspace.ts';
+import { online } from '../ui/online.ts';
+import { addressOf, embedded, loading, opened } from '../workspace.ts';
+import type { ModelChoice } from '../workspace.ts';
 import { closePanel } from './panels.ts';
 import type { Panel } from './panels.ts';
 
@@ -24,16 +26,22 @@ export const modelsPanel: Panel = {
     loading.subscribe((state) => {
       if (!state) void readKept();
     });
-    return drawn(h('div', { class: 'models' }), models, [opened, kept]);
+    return drawn(h('div', { class: 'models' }), models, [opened, kept, online]);
   },
 };
+
+const offlineNote = html`<p class="hint">
+  This device is offline: only your own files and the models on this device will open.
+</p>`;
 
 /** The models that earlier downloads left on this device. */
 const kept = new Observable<readonly CachedFile[]>([]);
 
 function models(): TemplateResult {
   return html`
-    ${kept.value.length > 0 ? keptSection(kept.value) : nothing}
+    ${online.value ? nothing : offlineNote}
+    <h3>Your own</h3>
+    ${fileForm()} ${addressForm()} ${kept.value.length > 0 ? keptSection(kept.value) : nothing}
     <h3>To chat with</h3>
     <ul class="cards">
       ${chatModels.map((model) => chatCard(model, bytes(model.bytes)))}
@@ -46,19 +54,16 @@ function models(): TemplateResult {
     <ul class="cards">
       ${embeddedCard()} ${storyModels.map(storyCard)}
     </ul>
-    <h3>Your own</h3>
-    ${fileForm()} ${addressForm()}
   `;
 }
 
-function open(name: string, source: string | URL | File): void {
+function open(name: string, source: ModelChoice['source']): void {
   closePanel();
   void useModel({ name, source });
 }
 
-function isOpen(source: string | URL): boolean {
-  const now = opened.value?.choice.source;
-  return now !== undefined && !(now instanceof File) && String(now) === String(source);
+function isOpen(source: string): boolean {
+  return opened.value !== undefined && addressOf(opened.value.choice.source) === source;
 }
 
 function embeddedCard(): TemplateResult {

@@ -1,7 +1,8 @@
 // What the parts of the panel share: the library of texts, the model that embeds them, and the last
 // error.
 import { Observable } from '../ui/observable.ts';
-import { errorText } from '../ui/format.ts';
+import type { Message } from '../ui/closable.ts';
+import { errorText, tryAgain } from '../ui/format.ts';
 import type { ModelChoice } from '../workspace.ts';
 import { Library } from './library.ts';
 import { readText } from './read-text.ts';
@@ -9,8 +10,8 @@ import { loadSearchModel, rememberedChoice, searchModel } from './search-model.t
 import type { OpenSearchModel } from './search-model.ts';
 import { openStore } from './store.ts';
 
-/** The last error message; empty without an error. */
-export const trouble = new Observable('');
+/** What went wrong last; undefined if nothing did. */
+export const trouble = new Observable<Message | undefined>(undefined);
 
 let opening: Promise<Library> | undefined;
 
@@ -21,14 +22,15 @@ export function openLibrary(): Promise<Library> {
 
 /** Replaces the embedding model, and embeds the texts that the new model has not embedded yet. */
 export async function chooseModel(choice: ModelChoice): Promise<void> {
-  trouble.value = '';
+  trouble.value = undefined;
   try {
     const model = await loadSearchModel(choice);
     if (!model) return;
     rememberedChoice.remember(choice);
     await replaceModel(model);
   } catch (error) {
-    trouble.value = `${choice.name} could not be loaded: ${errorText(error)}.`;
+    const text = `${choice.name} could not be loaded: ${errorText(error)}.`;
+    trouble.value = { text, action: tryAgain(error, () => chooseModel(choice)) };
     return;
   }
   await embedTexts();
@@ -59,13 +61,13 @@ export async function embedTexts(): Promise<void> {
   try {
     await library.embed();
   } catch (error) {
-    trouble.value = `The texts could not be embedded: ${errorText(error)}.`;
+    trouble.value = { text: `The texts could not be embedded: ${errorText(error)}.` };
   }
 }
 
 /** Adds the files that are texts, and embeds them if a model is loaded. */
 export async function addFiles(files: readonly File[]): Promise<void> {
-  trouble.value = '';
+  trouble.value = undefined;
   const library = await openLibrary();
   const wrong: string[] = [];
   for (const file of files) {
@@ -76,7 +78,7 @@ export async function addFiles(files: readonly File[]): Promise<void> {
     }
   }
   await embedTexts();
-  if (wrong.length > 0) trouble.value = wrong.join(' ');
+  if (wrong.length > 0) trouble.value = { text: wrong.join(' ') };
 }
 
 /** Adds a text. Its first words become its name. */

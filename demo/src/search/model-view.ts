@@ -3,6 +3,7 @@ import { html, render } from 'lit-html';
 import { embeddingModels } from '../catalogue.ts';
 import type { Loading } from '../loading.ts';
 import { modelCard } from '../models/model-card.ts';
+import { modelName } from '../models/own-files.ts';
 import { button, h } from '../ui/dom.ts';
 import { bytes, count } from '../ui/format.ts';
 import { chooseModel, dropModel } from './desk.ts';
@@ -65,7 +66,7 @@ function choicesView(): HTMLElement {
     onchange: () => {
       const file = input.files?.[0];
       input.value = ''; // so that the same file can be picked again
-      if (file) void chooseModel({ name: file.name, source: file });
+      if (file) void chooseModel({ name: modelName(file), source: file });
     },
   });
   return h(

@@ -5,7 +5,7 @@ import type { Loading } from '../loading.ts';
 import { settings } from '../settings.ts';
 import { RememberedChoice } from '../storage/remembered.ts';
 import { Observable } from '../ui/observable.ts';
-import { hubBase } from '../workspace.ts';
+import { firstFile, hubBase } from '../workspace.ts';
 import type { ModelChoice } from '../workspace.ts';
 import { passageTokensOf } from './embedder.ts';
 import type { SearchModel } from './embedder.ts';
@@ -50,7 +50,8 @@ export function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | 
 async function describe({ name, source }: ModelChoice, kinglet: Kinglet): Promise<OpenSearchModel> {
   const { info } = kinglet;
   if (info.purpose === 'ranking') throw new Error('it ranks texts, and makes no embeddings');
-  const fileName = fileNameOf(source instanceof File ? source.name : String(source));
+  const file = firstFile(source);
+  const fileName = fileNameOf(file instanceof File ? file.name : String(file));
   const { architecture, nParameters, embeddingSize: size, pooling = 'mean' } = info;
   const prompts = promptsFor({ architecture, name: info.name, fileName });
   const { weightBytes } = info.memory;

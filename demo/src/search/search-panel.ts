@@ -12,9 +12,9 @@ export const searchPanel: Panel = {
   isWide: true,
   create: () => {
     const alert = h('div', { id: 'search-alert', role: 'alert' });
-    trouble.subscribe((text) => {
-      showMessage(alert, text, () => {
-        trouble.value = '';
+    trouble.subscribe((message) => {
+      showMessage(alert, message, () => {
+        trouble.value = undefined;
       });
     });
     const panel = h('div', { class: 'search' }, alert, modelView());

@@ -1,4 +1,5 @@
 // Small values that are remembered for the next visit.
+import { addressOf } from '../workspace.ts';
 import type { ModelChoice } from '../workspace.ts';
 
 /** A text that is stored under a name. Nothing is stored if the browser refuses storage. */
@@ -57,8 +58,7 @@ export class RememberedChoice {
   }
 
   remember({ name, source }: ModelChoice): void {
-    const address = source instanceof File ? undefined : String(source);
-    this.#text.value = JSON.stringify({ name, source: address });
+    this.#text.value = JSON.stringify({ name, source: addressOf(source) });
   }
 
   forget(): void {

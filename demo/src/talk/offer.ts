@@ -3,7 +3,7 @@ import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { useModel } from '../actions.ts';
 import { firstChatModels } from '../catalogue.ts';
-import { keptFile } from '../models/kept.ts';
+import { keptBytes } from '../models/kept.ts';
 import { firstFor, memoryNeeded, thisMachine } from '../models/machine.ts';
 import { openPanel } from '../panels/panels.ts';
 import { server } from '../server/server.ts';
@@ -16,7 +16,7 @@ import { embedded, loading, opened } from '../workspace.ts';
 import { exchanges, running } from './conversation.ts';
 
 interface Last extends RememberedModel {
-  /** The size of the file on this device; undefined if it must be downloaded again. */
+  /** The size of the model on this device; undefined if it must be downloaded again. */
   keptBytes: number | undefined;
 }
 
@@ -24,8 +24,8 @@ const last = new Observable<Last | undefined>(undefined);
 
 /** Offers to load the model again. It may be large, so the page does not load it by itself. */
 export async function offerAgain(model: RememberedModel): Promise<void> {
-  const file = model.source === undefined ? undefined : await keptFile(model.source);
-  last.value = { ...model, keptBytes: file?.bytes };
+  const { source } = model;
+  last.value = { ...model, keptBytes: source === undefined ? undefined : await keptBytes(source) };
 }
 
 export const offerView = drawn(h('div', { class: 'offer' }), offer, [

@@ -1,5 +1,6 @@
 // Formats numbers and errors for people.
 import { KingletError } from 'kinglet';
+import type { Message } from './closable.ts';
 
 const compactNumber = new Intl.NumberFormat('en', {
   notation: 'compact',
@@ -40,8 +41,21 @@ export function percent(share: number): string {
   return `${value.toFixed(value < 10 ? 1 : 0)} %`;
 }
 
+/** Whether a load failed because this device is offline. The engine's own files may be missing, too. */
+function isOffline(error: unknown): boolean {
+  if (navigator.onLine || !(error instanceof KingletError)) return false;
+  return error.code === 'network' || error.code === 'worker_unavailable';
+}
+
+/** A button that does it again, for an error after which that may help. */
+export function tryAgain(error: unknown, act: () => unknown): Message['action'] {
+  const mayHelp = error instanceof KingletError && error.code === 'network';
+  return mayHelp || isOffline(error) ? { name: 'Try again', act } : undefined;
+}
+
 /** The error's message, with the error code if it has one. */
 export function errorText(error: unknown): string {
+  if (isOffline(error)) return 'this device is offline';
   if (error instanceof KingletError) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : String(error);
 }
