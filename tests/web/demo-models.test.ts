@@ -8,7 +8,9 @@ import type { KnownModel } from '../../demo/src/catalogue.ts';
 import type { Site } from './demo-page.ts';
 import { accessibilityFaults, answered, ask, openPage, openPanel, openSite } from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
-import { storyModel, withChatTemplate } from './support.ts';
+import { chooseModels, giveFiles } from './seeing-page.ts';
+import { splitModel } from './split-model.ts';
+import { storyModel, tellByCli, withChatTemplate } from './support.ts';
 
 let site: Site;
 
@@ -84,12 +86,12 @@ describe('the first visit', () => {
 });
 
 describe('the list of models', () => {
-  it('begins with those that chat, marks the one that is loaded, and folds where they come from', async () => {
+  it('begins with the visitor’s own, marks the one that is loaded, and folds where they come from', async () => {
     const page = await openOn(8, 8);
     await openPanel(page, 'models');
     const titles = page.locator('#panel-body h3');
     expect(await titles.allTextContents()).toEqual([
-      ...['To chat with', 'To ask about pictures', 'To tell stories', 'Your own'],
+      ...['Your own', 'To chat with', 'To ask about pictures', 'To tell stories'],
     ]);
     const loaded = page.locator('.card[aria-current=true]');
     expect(await loaded.count()).toBe(1);
@@ -120,9 +122,94 @@ describe('the list of models', () => {
   });
 });
 
+/** Files to choose or drop. */
+const files = (contents: Record<string, Uint8Array>) =>
+  Object.entries(contents).map(([name, bytes]) => ({
+    ...{ name, mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) },
+  }));
+
+describe('files of the visitor’s', () => {
+  it('are called by their names, not by those of the models they were made from', async () => {
+    const page = await openOn(8, 8);
+    await chooseModels(page, files({ 'My model.Q4_0.gguf': readFileSync(storyModel) }));
+    await page.locator('#model-name', { hasText: /^My model.Q4_0$/ }).waitFor();
+  });
+
+  it('open as one model if they are its parts, in any order, and the page says what is left', async () => {
+    const page = await openOn(8, 8);
+    const [first, second, third] = splitModel(chatModel(), 3);
+    await giveFiles(
+      page,
+      'drop',
+      files({
+        'tales-00003-of-00003.gguf': third!,
+        'tales-00001-of-00003.gguf': first!,
+        'other.gguf': readFileSync(storyModel),
+        'tales-00002-of-00003.gguf': second!,
+      }),
+    );
+    await page.locator('#model-name', { hasText: /^tales$/ }).waitFor();
+    await page.locator('#alert', { hasText: /^Not opened: other\.gguf\. .*one model/ }).waitFor();
+    expect(await ask(page, 'Tell me of Tim.')).toMatch(/\w/);
+    await openPanel(page, 'look');
+    await page.locator('#inspect').click();
+    await page.locator('#file-content', { hasText: 'GGUF version 3' }).waitFor();
+  });
+});
+
+describe('without a network', () => {
+  it('says so, and tries again on request', async () => {
+    const hub = await startFaultyServer();
+    onTestFinished(() => {
+      hub.close();
+    });
+    hub.files.set(pathOf(small), { bytes: chatModel(), etag: '"1"' });
+    const page = await openOn(2, 8, `&hub=${hub.url.replace(/\/$/, '')}`);
+    await page.context().setOffline(true);
+    await page.locator('.offer').getByRole('button', { name: 'Load' }).click();
+    const alert = page.locator('#alert');
+    await alert.getByText(`${small.name} could not be loaded: this device is offline.`).waitFor();
+    await openPanel(page, 'models');
+    const note = page.locator('#panel-body').getByText('This device is offline');
+    await note.waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.context().setOffline(false);
+    await note.waitFor({ state: 'hidden' });
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('#mode-chat:checked').waitFor();
+    expect(await alert.textContent()).toBe('');
+  });
+
+  it('offers no second try of what cannot succeed', async () => {
+    const page = await openOn(2, 8);
+    await chooseModels(page, files({ 'diary.gguf': Buffer.from('Dear diary') }));
+    const alert = page.locator('#alert', { hasText: 'could not be loaded' });
+    await alert.waitFor();
+    expect(await alert.getByRole('button').allTextContents()).toEqual(['Close']);
+  });
+});
+
+describe('an empty conversation', () => {
+  it('has beginnings to choose from, above the only hint that this model does not chat', async () => {
+    const page = await openOn(8, 8);
+    await page.getByRole('button', { name: 'New', exact: true }).click();
+    await page.locator('.offer').getByText('This small model only tells stories').waitFor();
+    expect(await page.locator('#chat-off').isVisible()).toBe(false);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    const example = page.locator('.welcome button').nth(1);
+    const beginning = (await example.textContent())!;
+    await example.click();
+    expect(await answered(page)).toBe(tellByCli(beginning, 20));
+    expect(await page.locator('.welcome').count()).toBe(0);
+  });
+});
+
 describe('Chat', () => {
   it('says why it is off, and where models that chat are', async () => {
     const page = await openPage(site.browser, `${site.plain.url}?tokens=20`);
+    expect(await page.locator('#chat-off').isVisible()).toBe(false); // the offer says it
+    await ask(page, 'The cat');
+    await page.locator('#chat-off').waitFor();
     expect(await page.locator('#mode-chat').isDisabled()).toBe(true);
     expect(await page.locator('#chat-off').textContent()).toMatch(
       /Chat is off: .*no chat template/,

@@ -6,7 +6,7 @@ import { readsPictures } from './seeing.ts';
 
 const button = byId('add', HTMLButtonElement);
 const menu = byId('add-menu', HTMLElement);
-const why = byId('pictures-off', HTMLElement);
+const place = byId('add-place', HTMLElement);
 
 export function showAddMenu(): void {
   button.addEventListener('click', () => {
@@ -25,17 +25,14 @@ export function showAddMenu(): void {
   live.addEventListener('click', () => {
     setOpen(false);
   });
-  menu.parentElement?.addEventListener('keydown', onKey);
+  place.addEventListener('keydown', onKey);
   document.addEventListener('pointerdown', ({ target }) => {
-    const isInside = target instanceof Node && menu.parentElement?.contains(target);
-    if (!isInside) setOpen(false);
+    if (!(target instanceof Node && place.contains(target))) setOpen(false);
   });
   opened.subscribe((model) => {
     const isSeeing = readsPictures(model);
-    button.disabled = !isSeeing;
+    place.hidden = !isSeeing;
     if (!isSeeing) setOpen(false);
-    // A model that cannot chat has another message.
-    why.hidden = isSeeing || model?.kinglet.info.chatTemplate === undefined;
   });
 }
 

@@ -1,5 +1,6 @@
 // The pictures that go with the next prompt.
 import { clearAlert, showAlert } from '../alert.ts';
+import { openPanel } from '../panels/panels.ts';
 import { Observable } from '../ui/observable.ts';
 import { opened } from '../workspace.ts';
 import { takePicture } from './picture.ts';
@@ -31,6 +32,14 @@ export function removePicture(picture: Picture): void {
 /** Whether the open model reads pictures; shows a message if it does not. */
 export function checkSeeing(): boolean {
   const isSeeing = readsPictures(opened.value);
-  if (!isSeeing) showAlert('Pictures are off', new Error(whyNoPictures(opened.value)));
+  if (!isSeeing) {
+    const why = new Error(whyNoPictures(opened.value));
+    showAlert('Pictures are off', why, {
+      name: 'Models that see',
+      act: () => {
+        openPanel('models');
+      },
+    });
+  }
   return isSeeing;
 }

@@ -32,11 +32,9 @@ export function showComposer(): void {
     void startOver();
     prompt.focus();
   });
-  for (const id of ['chat-models', 'seeing-models']) {
-    byId(id, HTMLButtonElement).addEventListener('click', () => {
-      openPanel('models');
-    });
-  }
+  byId('chat-models', HTMLButtonElement).addEventListener('click', () => {
+    openPanel('models');
+  });
   draft.subscribe(({ length }) => {
     // A question about a picture is not a text to continue.
     write.disabled = length > 0;

@@ -2,6 +2,7 @@
 import { button, byId, h } from '../ui/dom.ts';
 import { canWrite, opened } from '../workspace.ts';
 import { exchanges, send } from './conversation.ts';
+import type { Mode } from './conversation-store.ts';
 import type { Exchange } from './exchange.ts';
 import { ExchangeView } from './exchange-view.ts';
 import { offerView } from './offer.ts';
@@ -38,26 +39,38 @@ function update(current: readonly Exchange[]): void {
     followsEnd = true;
   }
   const model = opened.value;
-  list.append(offerView); // at the end
-  welcome.remove();
+  for (const welcome of [toWrite, toChat]) welcome.remove();
   vocabularyView.remove();
   if (model && !canWrite(model)) list.append(vocabularyView);
-  else if (current.length === 0 && writer.value?.canChat) list.append(welcome);
+  else if (current.length === 0 && writer.value) {
+    list.append(writer.value.canChat ? toChat : toWrite);
+  }
+  list.append(offerView); // at the end
 }
 
 function scrollToEnd(): void {
   if (followsEnd) list.scrollTop = list.scrollHeight;
 }
 
-const openers = [
+const toChat = welcome('chat', 'Ask something, or begin with one of these.', [
   'Explain why the sky is blue, in three sentences.',
   'Write a haiku about a small bird.',
   'Plan a rainy Sunday, as a list.',
-];
+]);
 
-const welcome = h(
-  'div',
-  { class: 'welcome' },
-  h('p', {}, 'Ask something, or begin with one of these.'),
-  h('div', { class: 'row' }, ...openers.map((text) => button(text, () => void send('chat', text)))),
-);
+const toWrite = welcome('write', 'Begin a text, or choose a beginning.', [
+  'Once upon a time, there was a little fox',
+  'One day, Tom found a shiny key',
+  'Lily and her dog went to the park',
+]);
+
+/** Fills an empty conversation with prompts to begin with. */
+function welcome(mode: Mode, invitation: string, prompts: readonly string[]): HTMLElement {
+  const buttons = prompts.map((text) => button(text, () => void send(mode, text)));
+  return h(
+    'div',
+    { class: 'welcome' },
+    h('p', {}, invitation),
+    h('div', { class: 'row' }, ...buttons),
+  );
+}
