@@ -55,8 +55,17 @@ async function loadModel(page: Page): Promise<void> {
   await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
 }
 
+/** Unfolds the list of texts. */
+async function unfold(page: Page): Promise<void> {
+  const list = page.locator('details', { has: page.locator('#search-texts') });
+  if (!(await list.evaluate((element: HTMLDetailsElement) => element.open))) {
+    await list.locator('summary').click();
+  }
+}
+
 /** Waits until the panel lists `nTexts` texts and all of their passages are embedded. */
 async function embedded(page: Page, nTexts: number): Promise<void> {
+  await unfold(page);
   await expect
     .poll(() => page.locator('#search-texts p', { hasText: /· [\d,]+ passages?$/ }).count())
     .toBe(nTexts);
@@ -99,6 +108,39 @@ describe('the search panel', () => {
     await status.getByText('Add a text first.').waitFor();
   });
 
+  it('begins with the query and its results, above seven texts, which are folded', async () => {
+    const page = await openSearch({ viewport: { width: 390, height: 844 } });
+    await loadModel(page);
+    const seven = Array.from({ length: 7 }, (_, i) => [`${String(i)}.txt`, `${wren} ${String(i)}`]);
+    await drop(page, Object.fromEntries(seven) as Record<string, string>);
+    await page.locator('summary', { hasText: /^7 texts/ }).waitFor();
+    await page.locator('#search-progress').waitFor({ state: 'hidden' });
+    expect(await page.locator('#search-texts').isVisible()).toBe(false);
+    expect(await search(page, wren)).toHaveLength(6);
+    const top = async (part: string) => (await page.locator(part).boundingBox())!.y;
+    const tops = ['#search-query', '#search-results', '#search-model', '.pick >> nth=-1'].map(top);
+    const places = await Promise.all(tops);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places[1]).toBeLessThan(844 / 2);
+  });
+
+  it('tries again to load a model when the network is back', async () => {
+    const context = await site.browser.newContext({ serviceWorkers: 'block' });
+    const page = await context.newPage();
+    await page.goto(`${site.plain.url}?tokens=1&hub=${hub.url.replace(/\/$/, '')}`);
+    await openPanel(page, 'search');
+    await page.locator('#search-query').waitFor();
+    await context.setOffline(true);
+    await page.getByRole('button', { name: 'Load all-MiniLM-L6-v2' }).click();
+    const alert = page.locator('#search-alert', { hasText: 'this device is offline' });
+    await alert.waitFor();
+    await context.setOffline(false);
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
+    expect(await page.locator('#search-alert').textContent()).toBe('');
+    await context.close();
+  });
+
   it('embeds dropped files, finds and marks passages, keeps and deletes them', async () => {
     const page = await openSearch({ viewport: { width: 1280, height: 800 } });
     await loadModel(page);
@@ -127,7 +169,6 @@ describe('the search panel', () => {
     await page.reload();
     await openPanel(page, 'search');
     await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
-    await page.locator('summary', { hasText: '2 texts' }).click();
     await embedded(page, 2);
     expect((await search(page, wren))[0]).toEqual(first);
 
@@ -161,6 +202,7 @@ describe('the search panel', () => {
       .locator('#search-paste')
       .fill('Rain falls in the night, and the river rises slowly.');
     await page.getByRole('button', { name: 'Add this text' }).click();
+    await unfold(page);
     const names = page.locator('#search-texts strong');
     await names.getByText('Rain falls in the night, and the river r …').waitFor();
     await loadModel(page);
@@ -180,6 +222,7 @@ describe('the search panel', () => {
     await page.locator('#search-progress').getByRole('button', { name: 'Cancel' }).click();
     const row = page.locator('#search-texts li');
     await page.locator('#search-progress', { hasText: 'not embedded yet' }).waitFor();
+    await unfold(page);
     const [done = 0, total = 0] = /([\d,]+) of ([\d,]+) passages/
       .exec((await row.locator('p').textContent()) ?? '')!
       .slice(1)
@@ -210,7 +253,7 @@ describe('the search panel', () => {
     await page.locator('#file').setInputFiles({ name: 'chat.gguf', mimeType, buffer: model });
     await page.locator('.welcome').waitFor();
     await openPanel(page, 'search');
-    await answerButton.and(page.getByText('Answer with Kinglet Stories 5M')).click();
+    await answerButton.and(page.getByText('Answer with chat')).click();
     const link = page.locator('.answer-sources a');
     await link.getByText('[1] soup.md').waitFor();
     await answerButton.getByText('Answer with').waitFor();
@@ -232,10 +275,10 @@ describe('the search panel', () => {
     const buffer = encoder('gemma-embedding');
     const mimeType = 'application/octet-stream';
     await page.locator('#file').setInputFiles({ name: 'gemma.gguf', mimeType, buffer });
-    const line = page.locator('#search-model', { hasText: 'gemma.gguf' });
+    const line = page.locator('#search-model', { hasText: /^gemma/ });
     await line.getByText('queries begin with “task: search result | query:”').waitFor();
     expect(await page.locator('#model-name').textContent()).toBe('Kinglet Stories 5M');
-    await page.getByRole('button', { name: 'Unload gemma.gguf' }).click();
+    await page.getByRole('button', { name: 'Unload gemma' }).click();
     await page.getByRole('button', { name: 'Load all-MiniLM-L6-v2' }).waitFor();
   });
 
@@ -244,11 +287,9 @@ describe('the search panel', () => {
     const [mimeType, buffer] = ['application/octet-stream', encoder('bert-rerank')];
     const input = page.locator('#search-model-file');
     await input.setInputFiles({ name: 'ranker.gguf', mimeType, buffer });
-    await page
-      .locator('#search-alert', { hasText: /ranker.gguf could not .* ranks texts/ })
-      .waitFor();
+    await page.locator('#search-alert', { hasText: /ranker could not .* ranks texts/ }).waitFor();
     await input.setInputFiles({ name: 'diary.gguf', mimeType, buffer: Buffer.from('Dear diary') });
-    await page.locator('#search-alert', { hasText: /diary.gguf could not .*GGUF/ }).waitFor();
+    await page.locator('#search-alert', { hasText: /diary could not .*GGUF/ }).waitFor();
   });
 
   describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {

@@ -19,7 +19,8 @@ export const searchPanel: Panel = {
     });
     const panel = h('div', { class: 'search' }, alert, modelView());
     void openLibrary().then((library) => {
-      panel.append(textsView(library), new ResultsView(library).element);
+      alert.after(new ResultsView(library).element); // first: it is what a visitor comes back for
+      panel.append(textsView(library));
       return chooseRemembered();
     });
     return panel;

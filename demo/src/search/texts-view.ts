@@ -12,14 +12,7 @@ export function textsView(library: Library): HTMLElement {
   const summary = h('summary', {});
   const list = h('ul', { class: 'cards', id: 'search-texts' });
   const clear = button('Delete all texts', () => library.clear());
-  // A returning visitor comes to search, so the list starts closed.
-  const isNew = library.entries.length === 0;
-  const kept = h(
-    'details',
-    { open: isNew },
-    summary,
-    h('div', { class: 'search-kept' }, list, clear),
-  );
+  const kept = h('details', {}, summary, h('div', { class: 'search-kept' }, list, clear));
   const paint = () => {
     progress.update();
     const { entries } = library;
