@@ -19,13 +19,12 @@ export async function inspect(
     ...['worker', 'workerUrl', 'engineUrl', 'blobWorker'],
   ]);
   options.signal?.throwIfAborted();
-  return inspectInWorker(
+  const reading = inspectInWorker(
     startWorker,
     workerPlace(options),
     postedSource(source, options),
     postedLoadOptions({ ...options, cache: false }),
     options.signal,
-  ).catch((error: unknown) => {
-    throw withHubHint(error, source);
-  });
+  );
+  return withHubHint(reading, source);
 }

@@ -81,11 +81,8 @@ export class Kinglet {
     const place = workerPlace(options);
     const sources = postedSources(source, options);
     options.signal?.throwIfAborted();
-    const { client, loaded } = await loadInWorker(start, place, sources, posted, options).catch(
-      (error: unknown) => {
-        throw withHubHint(error, source);
-      },
-    );
+    const loading = loadInWorker(start, place, sources, posted, options);
+    const { client, loaded } = await withHubHint(loading, source);
     const { info, session, cancelWord } = loaded;
     if (cancelWord) client.useCancelWord(cancelWord);
     return new Kinglet(client, info, new Session(client, info, session));

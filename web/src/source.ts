@@ -69,17 +69,23 @@ function absoluteRepository(repository: HubRepository): HubRepository {
 }
 
 /**
- * Says in an error that a source which was not found may lack its "hf:". A server may answer with
- * a page of its own instead of a 404.
+ * Returns what the reading of a source gives. If the source is not found, the error says that it may
+ * lack its "hf:". A server may answer with a page of its own instead of a 404.
  *
  * @internal
  */
-export function withHubHint(error: unknown, source: ModelSource | readonly ModelSource[]): unknown {
+export function withHubHint<T>(
+  reading: Promise<T>,
+  source: ModelSource | readonly ModelSource[],
+): Promise<T> {
   const isRepository = typeof source === 'string' && /^\w[\w.-]*\/[\w.-]+(:[\w.-]+)?$/.test(source);
-  const isAbsent =
-    error instanceof KingletError && ['not_found', 'not_gguf', 'io'].includes(error.code);
-  if (!isRepository || !isAbsent) return error;
-  return new KingletError(error.code, `${error.message}; for a model of the hub, hf:${source}`);
+  if (!isRepository) return reading;
+  return reading.catch((error: unknown) => {
+    const isAbsent =
+      error instanceof KingletError && ['not_found', 'not_gguf', 'io'].includes(error.code);
+    if (!isAbsent) throw error;
+    throw new KingletError(error.code, `${error.message}; for a model of the hub, hf:${source}`);
+  });
 }
 
 /** @internal Returns the repository of a model's first file; undefined if it is not on the hub. */
