@@ -36,7 +36,9 @@ describe('the packed package', () => {
   });
 
   it('holds what is built, its licences and its manual, and nothing else', () => {
-    const others = paths(/^(?!dist\/.*\.(js|js\.map|d\.ts|wasm)$|docs\/(measurements\/)?[\w-]+\.\w+$|examples\/)/);
+    const others = paths(
+      /^(?!dist\/.*\.(js|js\.map|d\.ts|wasm)$|docs\/(measurements\/)?[\w-]+\.\w+$|examples\/)/,
+    );
     expect(others.sort()).toEqual([
       ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
       ...['demo/models/README.md', 'package.json'],
