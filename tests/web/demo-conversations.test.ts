@@ -373,6 +373,12 @@ describe('the next visit', () => {
     await page.locator('.welcome').waitFor();
     await page.reload();
     await page.locator('.offer', { hasText: 'still on this device, 3.' }).waitFor();
+    await openPanel(page, 'models');
+    const card = page.locator('#kept .card');
+    await card.waitFor();
+    expect(await card.textContent()).toMatch(/chat-00001-of-00002\.gguf\s+3\.\d MB/);
+    await card.getByRole('button', { name: /^Delete/ }).click();
+    await page.locator('#kept').waitFor({ state: 'detached' });
   });
 
   it('asks for a file that the visitor had picked', async () => {

@@ -1,5 +1,5 @@
 // Files of the visitor's: which of them belong together, and what their model is called.
-import { partOf } from './parts.ts';
+import { groupParts, partOf } from './parts.ts';
 import { isReader } from './reader-file.ts';
 
 /** A model's file, or all of its parts in order. */
@@ -13,19 +13,9 @@ export interface SortedFiles {
 
 export async function sortFiles(files: readonly File[]): Promise<SortedFiles> {
   const readers: File[] = [];
-  const models = new Map<unknown, [File, ...File[]]>();
-  for (const file of files) {
-    if (await isReader(file)) {
-      readers.push(file);
-      continue;
-    }
-    const model = partOf(file.name)?.model ?? file;
-    const parts = models.get(model);
-    if (parts) parts.push(file);
-    else models.set(model, [file]);
-  }
-  for (const parts of models.values()) parts.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { models: [...models.values()], readers };
+  const others: File[] = [];
+  for (const file of files) ((await isReader(file)) ? readers : others).push(file);
+  return { models: groupParts(others, ({ name }) => name), readers };
 }
 
 /**

@@ -1,12 +1,12 @@
 // Choosing a model: known models, downloaded models, a file, or an address.
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import type { CachedFile } from 'kinglet';
 import { useFiles, useModel } from '../actions.ts';
 import { showAlert } from '../alert.ts';
 import { chatModels, seeingModels, storyModels, writingModels } from '../catalogue.ts';
 import type { HubModel, KnownModel, SeeingModel } from '../catalogue.ts';
-import { fileName, modelCache } from '../models/kept.ts';
+import { deleteKept, fileName, keptModels } from '../models/kept.ts';
+import type { KeptModel } from '../models/kept.ts';
 import { hintFor, memoryNeeded, thisMachine } from '../models/machine.ts';
 import { modelCard } from '../models/model-card.ts';
 import { isReaderName } from '../models/reader-file.ts';
@@ -35,7 +35,7 @@ const offlineNote = html`<p class="hint">
 </p>`;
 
 /** The models that earlier downloads left on this device. */
-const kept = new Observable<readonly CachedFile[]>([]);
+const kept = new Observable<readonly KeptModel[]>([]);
 
 function models(): TemplateResult {
   return html`
@@ -105,42 +105,42 @@ function chatCard(model: KnownModel, size: string): TemplateResult {
   });
 }
 
-function keptSection(files: readonly CachedFile[]): TemplateResult {
-  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+function keptSection(found: readonly KeptModel[]): TemplateResult {
+  const total = found.reduce((sum, model) => sum + model.bytes, 0);
   return html`<div id="kept">
     <h3>On this device, ${bytes(total)}</h3>
     <ul class="cards">
-      ${files.map(keptCard)}
+      ${found.map(keptCard)}
     </ul>
   </div>`;
 }
 
-function keptCard(file: CachedFile): TemplateResult {
-  const { url, isComplete, savedAt } = file;
+function keptCard(model: KeptModel): TemplateResult {
+  const { url, isComplete, savedAt } = model;
   const found = fileName(url);
   const known = writingModels.find(({ address }) => fileName(address) === found);
   const name = known?.name ?? found;
   const isModel = !isReaderName(found); // others are loaded with the model that they belong to
   const state = isComplete ? savedAt.toLocaleDateString() : 'downloaded in part';
   return modelCard({
-    ...{ name, facts: `${bytes(file.bytes)} · ${isModel ? '' : 'reads pictures · '}${state}` },
+    ...{ name, facts: `${bytes(model.bytes)} · ${isModel ? '' : 'reads pictures · '}${state}` },
     isOpen: isOpen(url) || (known !== undefined && isOpen(known.address)),
     onLoad: isModel
       ? () => {
           open(name, known?.address ?? url);
         }
       : undefined,
-    onDelete: () => deleteKept(file),
+    onDelete: () => remove(model),
   });
 }
 
 async function readKept(): Promise<void> {
-  kept.value = await modelCache.list().catch(() => []);
+  kept.value = await keptModels().catch(() => []);
 }
 
-async function deleteKept({ url }: CachedFile): Promise<void> {
+async function remove(model: KeptModel): Promise<void> {
   try {
-    await modelCache.delete(url);
+    await deleteKept(model);
   } catch (error) {
     showAlert('The model could not be deleted', error);
   }

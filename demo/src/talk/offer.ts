@@ -3,7 +3,7 @@ import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { useModel } from '../actions.ts';
 import { firstChatModels } from '../catalogue.ts';
-import { keptBytes } from '../models/kept.ts';
+import { keptModel } from '../models/kept.ts';
 import { firstFor, memoryNeeded, thisMachine } from '../models/machine.ts';
 import { openPanel } from '../panels/panels.ts';
 import { server } from '../server/server.ts';
@@ -24,8 +24,8 @@ const last = new Observable<Last | undefined>(undefined);
 
 /** Offers to load the model again. It may be large, so the page does not load it by itself. */
 export async function offerAgain(model: RememberedModel): Promise<void> {
-  const { source } = model;
-  last.value = { ...model, keptBytes: source === undefined ? undefined : await keptBytes(source) };
+  const kept = model.source === undefined ? undefined : await keptModel(model.source);
+  last.value = { ...model, keptBytes: kept?.bytes };
 }
 
 export const offerView = drawn(h('div', { class: 'offer' }), offer, [
