@@ -111,7 +111,7 @@ class EngineModel {
     set(fields, "purpose", purpose());
     set(fields, "pooling", config.pooling ? pooling_name(*config.pooling) : "");
     set(fields, "embeddingSize", to_number(model.weights().head.embedding_dim()));
-    set(fields, "imageWidth", config.layer_input_dim > 0 ? 0 : config.image_width());
+    set(fields, "imageWidth", config.makes_text() ? config.image_width() : 0);
     set(fields, "weightBytes", to_number(model.weight_bytes()));
     set(fields, "storedBytes", to_number(model.stored_bytes()));
     set(fields, "kernels", model.kernels().name);

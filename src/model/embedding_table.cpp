@@ -14,14 +14,22 @@ namespace {
 
 constexpr int32_t kNone = std::numeric_limits<int32_t>::max();
 
-// The smallest of the ids that is `least` or more.
-int32_t next_id(std::span<const int32_t> ids, int32_t least) {
-  int32_t next = kNone;
-  for (const int32_t id : ids) {
-    if (id >= least) next = std::min(next, id);
+// The ids of rows to read, with another id for the negative ones.
+struct Ids {
+  std::span<const int32_t> ids;
+  int32_t of_negative;
+
+  int32_t operator[](size_t i) const { return ids[i] < 0 ? of_negative : ids[i]; }
+
+  // The smallest of the ids that is `least` or more.
+  int32_t next(int32_t least) const {
+    int32_t next = kNone;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if ((*this)[i] >= least) next = std::min(next, (*this)[i]);
+    }
+    return next;
   }
-  return next;
-}
+};
 
 }  // namespace
 
@@ -32,25 +40,27 @@ EmbeddingTable::EmbeddingTable(const TensorInfo& tensor, const StoredTensor& sto
   row_bytes_ = dtype_info(tensor.type).row_bytes(matrix_.n_columns);
 }
 
-Status EmbeddingTable::read(std::span<const int32_t> ids, std::byte* room, float* rows) const {
+Status EmbeddingTable::read(std::span<const int32_t> ids, std::byte* room, float* rows,
+                            int32_t of_negative) const {
+  const Ids wanted{ids, of_negative};
   const size_t width = matrix_.n_columns;
   if (stored_.file == nullptr) {
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] < 0) continue;
-      dequantize_row(matrix_, static_cast<size_t>(ids[i]), rows + i * width);
+      if (wanted[i] < 0) continue;
+      dequantize_row(matrix_, static_cast<size_t>(wanted[i]), rows + i * width);
     }
     return {};
   }
-  for (int32_t first = next_id(ids, 0); first != kNone;) {
+  for (int32_t first = wanted.next(0); first != kNone;) {
     int32_t end = first + 1;
-    while (next_id(ids, end) == end) ++end;
+    while (wanted.next(end) == end) ++end;
     KINGLET_TRY(read_stored(first, {room, static_cast<size_t>(end - first) * row_bytes_}));
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] < first || ids[i] >= end) continue;
-      const std::byte* row = room + static_cast<size_t>(ids[i] - first) * row_bytes_;
+      if (wanted[i] < first || wanted[i] >= end) continue;
+      const std::byte* row = room + static_cast<size_t>(wanted[i] - first) * row_bytes_;
       dtype_info(matrix_.type).dequantize(row, rows + i * width, width);
     }
-    first = next_id(ids, end);
+    first = wanted.next(end);
   }
   return {};
 }

@@ -30,10 +30,12 @@ class EmbeddingTable {
   // Bytes that read() needs for each id; 0 if the table is in memory.
   size_t row_bytes() const { return row_bytes_; }
 
-  // rows [ids.size()][n_columns] = the table's rows with these ids. The row of a negative id is not
-  // changed. From a file, each row is read once, in the file's order, and neighbours with one read.
-  // `room`: row_bytes() for each id. ErrorCode::io; not_finite (a row contains NaN or infinity).
-  Status read(std::span<const int32_t> ids, std::byte* room, float* rows) const;
+  // rows [ids.size()][n_columns] = the table's rows with these ids. The row of a negative id is
+  // that of `of_negative`; if this is negative too, it is not changed. From a file, each row is
+  // read once, in the file's order, and neighbours with one read. `room`: row_bytes() for each id.
+  // ErrorCode::io; not_finite (a row contains NaN or infinity).
+  Status read(std::span<const int32_t> ids, std::byte* room, float* rows,
+              int32_t of_negative = -1) const;
 
  private:
   Status read_stored(int32_t first, std::span<std::byte> bytes) const;

@@ -56,11 +56,6 @@ uint32_t n_rows_at(const ImageRows& image, std::span<const int32_t> tokens) {
 }
 
 Status check_image(const ImageRows& image, const ModelConfig& config) {
-  if (config.layer_input_dim > 0) {
-    return Error{ErrorCode::unsupported_feature,
-                 cat("pictures are not supported: in ", config.architecture->name,
-                     " each token brings something to each layer, a row of a picture does not")};
-  }
   if (image.width != config.image_width()) {
     return Error{ErrorCode::wrong_shape,
                  cat("rows of a picture are ", image.width, " numbers wide, the model takes ",

@@ -90,6 +90,7 @@ void Step::add_embedding(const PackedMatrix& table, size_t index, float* row) {
 // Computes the inputs of all layers: p = norm(projected embedding / sqrt(hidden_dim)), or with a
 // table (p + sqrt(layer_input_dim) · the token's row) / sqrt(2).
 Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
+  constexpr int32_t kOfPictures = 0;  // rows of pictures have the padding token's row of the table
   const LayerInputWeights& w = model_.weights().layer_inputs;
   const size_t width = config().layer_inputs_width();
   project(stream_, n_tokens_, {{&w.projection, layer_inputs_}});
@@ -101,7 +102,7 @@ Status Step::compute_layer_inputs(std::span<const int32_t> tokens) {
   const float scale = std::sqrt(static_cast<float>(config().layer_input_dim));
   const float share = std::sqrt(0.5f);
   float* const table_rows = scratch_.layer_table_rows;
-  KINGLET_TRY(w.table.read(tokens.first(n_tokens_), scratch_.stored_rows, table_rows));
+  KINGLET_TRY(w.table.read(tokens.first(n_tokens_), scratch_.stored_rows, table_rows, kOfPictures));
   for (size_t t = 0; t < n_tokens_; ++t) {
     float* row = layer_inputs_ + t * width;
     kernels().add_scaled(row, table_rows + t * width, scale, width);

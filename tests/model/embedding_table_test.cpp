@@ -170,6 +170,29 @@ TEST(EmbeddingTable, ReadsEachRowOnceAndNeighboursTogether) {
             (std::vector<MemoryFile::Range>{{start + 2 * row, 4 * row}, {start + 9 * row, row}}));
 }
 
+TEST(EmbeddingTable, ReadsAnotherRowForNegativeIds) {
+  const std::vector<int32_t> ids = {-7, 3, -2};
+  const std::vector<int32_t> same = {4, 3, 4};
+  for (const StoredChoice& choice : {StoredChoice(), StoredChoice(kAll)}) {
+    auto loaded = load(fixture("arch/granite.gguf"), choice);
+    ASSERT_TRUE(loaded.ok());
+    auto model = Model::load(std::move(loaded.value()), scalar_kernels());
+    ASSERT_TRUE(model.ok());
+    const EmbeddingTable& table = model.value().weights().token_embedding;
+    const size_t width = model.value().config().hidden_dim;
+    std::vector<std::byte> room(ids.size() * table.row_bytes());
+    std::vector<float> expected(ids.size() * width);
+    ASSERT_TRUE(table.read(same, room.data(), expected.data()).ok());
+    std::vector<float> found(ids.size() * width);
+    ASSERT_TRUE(table.read(ids, room.data(), found.data(), 4).ok());
+    EXPECT_EQ(found, expected);
+    std::fill(found.begin(), found.end(), 0.5f);
+    ASSERT_TRUE(table.read(ids, room.data(), found.data()).ok());
+    EXPECT_EQ(found[0], 0.5f);
+    EXPECT_EQ(found[width], expected[width]);
+  }
+}
+
 TEST(EmbeddingTable, IsLoadedInPiecesOfAnySize) {
   const auto file = fixture("arch/granite.gguf");
   const std::vector<int32_t> prompt = {5, 2, 60};

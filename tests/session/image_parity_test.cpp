@@ -21,13 +21,16 @@ struct Fixture {
   const char* name;   // of the results, in image/
   const char* model;  // relative to the fixtures' folder
   bool sees_all;      // a picture's row also sees the rows after it
+  // How much more than in other models rounded keys and values change probabilities: Gemma 4 does
+  // not scale its scores down.
+  double sensitivity = 1;
 };
 
 constexpr Fixture kFixtures[] = {
     {"llama", "arch/llama.gguf", false},     {"lfm2", "hybrid/lfm2.gguf", false},
     {"qwen2vl", "arch/qwen2vl.gguf", false}, {"qwen3vl", "arch/qwen3vl.gguf", false},
     {"qwen35", "hybrid/qwen35.gguf", false}, {"glm4-sections", "arch/glm4-sections.gguf", false},
-    {"gemma3", "arch/gemma3.gguf", true},
+    {"gemma3", "arch/gemma3.gguf", true},    {"gemma4", "arch/gemma4.gguf", false, 2},
 };
 
 struct ImageReference {
@@ -122,8 +125,9 @@ TEST_P(ImageParity, InOneBatch) { check(64, KvKind::f32, 2e-3); }
 
 // Rounded keys and values change probabilities a little.
 TEST_P(ImageParity, WithAnyKindOfCache) {
-  check(7, KvKind::f16, 4e-3);
-  for (const KvKind kind : {KvKind::q8, KvKind::int8}) check(7, kind, 0.03);
+  const double sensitivity = std::get<0>(GetParam()).sensitivity;
+  check(7, KvKind::f16, 4e-3 * sensitivity);
+  for (const KvKind kind : {KvKind::q8, KvKind::int8}) check(7, kind, 0.03 * sensitivity);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -31,13 +31,12 @@ struct Kind {
   bool sees_all;
 };
 
-// Attention, windows with rows that see each other, short convolutions, delta nets with positions
-// in two dimensions, and attention with such positions and with parts added after the first layers.
-constexpr Kind kImageModels[] = {{"arch/llama", false},
-                                 {"arch/gemma3", true},
-                                 {"hybrid/lfm2", false},
-                                 {"hybrid/qwen35", false},
-                                 {"arch/qwen3vl", false}};
+// Attention, windows with rows that see each other, inputs of each layer, short convolutions, delta
+// nets with positions in two dimensions, and attention with such positions and with parts added
+// after the first layers.
+constexpr Kind kImageModels[] = {{"arch/llama", false},    {"arch/gemma3", true},
+                                 {"arch/gemma4", false},   {"hybrid/lfm2", false},
+                                 {"hybrid/qwen35", false}, {"arch/qwen3vl", false}};
 
 class EachImageModel : public testing::TestWithParam<Kind> {
  protected:
@@ -441,15 +440,6 @@ TEST(Images, WhereLinesAndColumnsAreCountedNothingIsShifted) {
   EXPECT_EQ(session->n_positions(), 21u);
   ASSERT_TRUE(session->truncate(9).ok());
   EXPECT_TRUE(session->shift(2, 3).ok());
-}
-
-TEST(Images, AModelWithInputsOfEachLayerRefusesThem) {
-  const LanguageModel loaded = load_fixture("arch/gemma4.gguf");
-  ThreadPool pool;
-  const auto session = make_session(loaded, pool, {.n_ctx = 64});
-  const Status status = session->append_image(make_image(loaded.model, 1, 2, 2));
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::unsupported_feature);
 }
 
 // A row's time is that of the picture; after the picture, time continues from the larger of its

@@ -397,7 +397,7 @@ describe('what reads pictures', () => {
 
   it.each([
     ['of another model', 'arch/llama.gguf', 'wrong_shape', /belongs to another model/],
-    ['for a model that reads none', 'arch/gemma4.gguf', 'unsupported_feature', /gemma4/],
+    ['for a model that reads none', 'encoder/bert.gguf', 'unsupported_feature', /bert/],
   ])('is refused %s', async (_, name, code, message) => {
     const loading = load({ mmproj: reader }, join(fixtures, name));
     await expect(loading).rejects.toMatchObject(refused(code, message));
