@@ -87,6 +87,22 @@ const qwen25vl = {
   rms: true,
   gated: true,
 };
+const gemma4v = {
+  projector: 'gemma4v',
+  imageSize: 224, // not used
+  patch: 4,
+  ffn: 32,
+  positions: 52, // for columns, and as many for lines
+  ofAxes: true,
+  unbiasedFilters: true,
+  rms: true,
+  gated: true,
+  unbiased: true,
+  headNorms: true,
+  normsAfter: true,
+  activation: undefined,
+  output: { 'mm.input_projection': { rows: rowWidth, columns: hidden } },
+};
 
 const fixtures = {
   idefics3,
@@ -109,6 +125,29 @@ const fixtures = {
     ...lfm2,
     positions: 64,
     output: { 'mm.1': lfm2.output['mm.1'], 'mm.2': lfm2.output['mm.2'] },
+  },
+  gemma4v: {
+    ...gemma4v,
+    standard: true,
+    scaledLayers: true,
+    // All bounds of these, and one or two of others.
+    bounds: {
+      'v.blk.0.attn_q': [-1.1, 0.9, -1.6, 1.5],
+      'v.blk.0.attn_k': [-0.8, 1.2, -1.4, 1.7],
+      'v.blk.0.ffn_gate': [-1.3, 1.4, -2, 2.1],
+      'v.blk.0.ffn_down': [-0.6, 0.7, -0.5, 0.6],
+      'v.blk.1.attn_v': [-1, undefined, undefined, 0.9],
+      'v.blk.1.attn_out': [undefined, undefined, -0.7, 0.8],
+      'v.blk.1.ffn_up': [-0.9, 1],
+      'mm.input_projection': [-1.2, 1.3, -1.8, 1.9],
+    },
+  },
+  'gemma4v-Q8_0': {
+    ...gemma4v,
+    layers: 1,
+    keys: { 'projector.scale_factor': u32(2) },
+    positions: 70,
+    type: 'Q8_0',
   },
   qwen2vl,
   'qwen2vl-old': { ...qwen2vl, swapped: true, type: 'Q8_0' },
@@ -152,14 +191,19 @@ function tensorsOf(fixture) {
       vector(`${name}.bias`, part.rows ?? part.norm, 0);
   };
   const norm = { norm: hidden, unbiased: fixture.rms };
-  const square = (gain) => ({ rows: hidden, columns: hidden, gain, bias: true });
+  const bias = !fixture.unbiased;
+  const square = (gain) => ({ rows: hidden, columns: hidden, gain, bias });
 
   const filters = [fixture.patch, fixture.patch, 3, hidden];
   matrix('v.patch_embd.weight', filters, 2, 'F16');
   if (fixture.secondFilter) matrix('v.patch_embd.weight.1', filters, 2, 'F16');
   if (!fixture.unbiasedFilters) vector('v.patch_embd.bias', hidden, 0);
-  if (fixture.positions) matrix('v.position_embd.weight', [hidden, fixture.positions], 4, 'F32');
-  for (let i = 0; i < layers; ++i) {
+  if (fixture.ofAxes) {
+    matrix('v.position_embd.weight', [hidden, fixture.positions, 2], 4, 'Q8_0');
+  } else if (fixture.positions) {
+    matrix('v.position_embd.weight', [hidden, fixture.positions], 4, 'F32');
+  }
+  for (let i = 0; i < (fixture.layers ?? layers); ++i) {
     const layer = `v.blk.${i}`;
     add(`${layer}.ln1`, norm);
     if (fixture.fused) {
@@ -170,15 +214,32 @@ function tensorsOf(fixture) {
       add(`${layer}.attn_v`, square(1));
     }
     add(`${layer}.attn_out`, square(1));
+    if (fixture.headNorms) {
+      for (const part of ['q', 'k'])
+        add(`${layer}.attn_${part}_norm`, { norm: hidden / heads, unbiased: true });
+    }
+    if (fixture.normsAfter) add(`${layer}.attn_post_norm`, norm);
     add(`${layer}.ln2`, norm);
     const [up, down] = fixture.swapped ? ['ffn_down', 'ffn_up'] : ['ffn_up', 'ffn_down'];
-    if (fixture.gated)
-      add(`${layer}.ffn_gate`, { rows: ffn, columns: hidden, gain: 1.5, bias: true });
-    add(`${layer}.${up}`, { rows: ffn, columns: hidden, gain: 1.5, bias: true });
-    add(`${layer}.${down}`, { rows: hidden, columns: ffn, bias: true });
+    if (fixture.gated) add(`${layer}.ffn_gate`, { rows: ffn, columns: hidden, gain: 1.5, bias });
+    add(`${layer}.${up}`, { rows: ffn, columns: hidden, gain: 1.5, bias });
+    add(`${layer}.${down}`, { rows: hidden, columns: ffn, bias });
+    if (fixture.normsAfter) add(`${layer}.ffn_post_norm`, norm);
+    if (fixture.scaledLayers) vector(`${layer}.out_scale.weight`, 1, 0.8);
   }
-  add('v.post_ln', norm);
+  if (!fixture.ofAxes) add('v.post_ln', norm);
+  if (fixture.standard) {
+    vector('v.std_bias', hidden, 0);
+    vector('v.std_scale', hidden, 1);
+  }
   for (const [name, part] of Object.entries(fixture.output)) add(name, part);
+  for (const [name, numbers] of Object.entries(fixture.bounds ?? {})) {
+    for (const [i, end] of ['input_min', 'input_max', 'output_min', 'output_max'].entries()) {
+      if (numbers[i] === undefined) continue;
+      const values = Float32Array.of(numbers[i]);
+      tensors.push({ name: `${name}.${end}`, shape: [1], values, type: 'F32' });
+    }
+  }
   return tensors;
 }
 
@@ -189,7 +250,7 @@ function keysOf(fixture) {
     patch_size: u32(fixture.patch),
     embedding_length: u32(hidden),
     feed_forward_length: u32(fixture.ffn ?? 96),
-    block_count: u32(layers),
+    block_count: u32(fixture.layers ?? layers),
     'attention.head_count': u32(heads),
     'attention.layer_norm_epsilon': f32(1e-6),
     // With these values, normalized pixels are exact half floats; llama.cpp rounds them to such.
@@ -226,6 +287,8 @@ const specialTokens = [
   '<|img_thumbnail|>',
   '<|vision_start|>',
   '<|vision_end|>',
+  '<|image>',
+  '<image|>',
 ];
 for (let row = 1; row <= 10; ++row) {
   for (let column = 1; column <= 10; ++column) {

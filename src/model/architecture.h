@@ -150,6 +150,7 @@ constexpr float kBaseOfFile = -1;
 
 struct RopeTraits {
   RopeKind kind = RopeKind::halves;
+  float theta = 10000;  // the base, if the file has no key
   Sections sections = Sections::none;
   bool sections_are_halves = false;  // with rope.dimension_sections, the kind is halves
   bool alpha = false;                // rope.scaling.alpha scales the base

@@ -118,7 +118,7 @@ Status read_rope(const Keys& keys, ModelConfig& config) {
   if (traits.attention.two_head_sizes) {
     KINGLET_ASSIGN(rope.local_dim, read_rope_dim(keys, kLocalRopeDim, rope.dim));
   }
-  KINGLET_ASSIGN(rope.theta, keys.positive("rope.freq_base", 10000.0f));
+  KINGLET_ASSIGN(rope.theta, keys.positive("rope.freq_base", traits.rope.theta));
   if (traits.rope.alpha) KINGLET_TRY(read_alpha(keys, head_dim, rope));
   rope.has_local = traits.rope.plain_local;
   constexpr std::string_view kLocalTheta = "rope.freq_base_swa";

@@ -78,7 +78,7 @@ Status load_input(LayerLoader& loader, Layer& layer) {
     KINGLET_ASSIGN(layer.input_post_norm, loader.norm("post_norm"));
   }
   if (loader.wants("layer_output_scale", loader.traits().scales.layers)) {
-    KINGLET_ASSIGN(layer.scale, loader.vector("layer_output_scale.weight", 1));
+    KINGLET_ASSIGN(layer.scale, loader.number("layer_output_scale"));
   }
   return {};
 }

@@ -34,10 +34,12 @@ Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
   const uint64_t total = std::accumulate(n_rows.begin(), n_rows.end(), uint64_t{0});
   KINGLET_ASSIGN(const auto matrices, tensors_.fused(name(part), n_rows, config_.hidden_dim));
   KINGLET_ASSIGN(const float* biases, bias(part, total, presence));
-  KINGLET_ASSIGN(const float* scale, tensors_.scales(name(part, ""), 1));
-  std::vector<Linear> parts;
+  Linear whole;
+  KINGLET_TRY(take_factors(tensors_, name(part, ""), whole));
+  std::vector<Linear> parts(matrices.size(), whole);
   for (size_t i = 0; i < matrices.size(); ++i) {
-    parts.push_back({matrices[i], biases, scale});
+    parts[i].matrix = matrices[i];
+    parts[i].bias = biases;
     if (biases != nullptr) biases += n_rows[i];
   }
   return parts;

@@ -72,6 +72,11 @@ class LayerLoader {
   // The architecture's norm of heads that are n wide in all; empty if it has none.
   Result<Norm> head_norm(std::string_view part, uint32_t n) const;
 
+  // The F32 number "blk.N.PART.weight".
+  Result<const float*> number(std::string_view part) const {
+    return tensors_.vector(name(part), 1);
+  }
+
   // F32 numbers [n], or [n / n_columns][n_columns]; `tensor` is the name after "blk.N.". They are
   // there when the block's derive() is called.
   Result<const float*> vector(std::string_view tensor, uint64_t n) const {

@@ -2,17 +2,32 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "kernels/kernels.h"
 
 namespace kinglet {
 
-// y = scale W x + b, with a matrix [rows][columns]. Vectors are F32 in every file, and so is the
-// scale.
+// The bounds that a matrix was trained with. A number beyond one of them becomes the bound.
+struct Bounds {
+  const float* least = nullptr;  // null: none
+  const float* most = nullptr;
+
+  bool exist() const { return least != nullptr || most != nullptr; }
+};
+
+// The names of bounds in a file, after the matrix's name: the least and the most.
+constexpr std::string_view kInputBounds[] = {".input_min", ".input_max"};
+constexpr std::string_view kOutputBounds[] = {".output_min", ".output_max"};
+
+// y = scale W x + b, with a matrix [rows][columns]. Vectors are F32 in every file, and so are the
+// scale and the bounds.
 struct Linear {
   PackedMatrix matrix;
   const float* bias = nullptr;   // [rows], or null
   const float* scale = nullptr;  // for types whose blocks have too narrow a range: NVFP4; null: 1
+  Bounds input = {};             // of x
+  Bounds output = {};            // of scale W x
 };
 
 // If `weight` is null, there is no norm. The bias may be null on its own.

@@ -1,6 +1,7 @@
 #include "model/projection.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.h"
 
@@ -14,15 +15,41 @@ size_t padded_rows(const Projection& projection) {
   return static_cast<size_t>(round_up(projection.n_rows(), kPartGrain));
 }
 
-// Multiplies by rows [from, to) of a matrix, and applies its scale and its biases.
+// Whether a file has matrices that are multiplied by looking up sums.
+bool needs_tables(const GgufHeader& header, const KernelSet& kernels) {
+  return std::any_of(header.tensors.begin(), header.tensors.end(), [&](const TensorInfo& tensor) {
+    return matmul_kernel(kernels, tensor.type).activations == ActivationFormat::tables;
+  });
+}
+
+// Whether a file has matrices whose input has bounds.
+bool has_input_bounds(const GgufHeader& header) {
+  return std::any_of(header.tensors.begin(), header.tensors.end(), [](const TensorInfo& tensor) {
+    return tensor.name.ends_with(kInputBounds[0]) || tensor.name.ends_with(kInputBounds[1]);
+  });
+}
+
+// y [n] = x within the bounds; y may be x.
+void apply(const Bounds& bounds, const float* x, size_t n, float* y) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float least = bounds.least == nullptr ? -kInfinity : *bounds.least;
+  const float most = bounds.most == nullptr ? kInfinity : *bounds.most;
+  for (size_t i = 0; i < n; ++i) y[i] = std::min(std::max(x[i], least), most);
+}
+
+// Multiplies by rows [from, to) of a matrix, and applies its scale, its bounds and its biases.
 void multiply(const KernelSet& kernels, const Projection& projection, const Activations& x,
               size_t n_rows, size_t from, size_t to) {
-  const auto& [matrix, bias, scale] = *projection.weights;
+  const auto& [matrix, bias, scale, input, output] = *projection.weights;
   multiply_rows(kernels, matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
   if (scale != nullptr) {
     for (size_t t = 0; t < n_rows; ++t) {
       for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= *scale;
     }
+  }
+  for (size_t t = 0; output.exist() && t < n_rows; ++t) {
+    float* const y = projection.y + t * matrix.n_rows + from;
+    apply(output, y, to - from, y);
   }
   if (bias == nullptr) return;
   for (size_t t = 0; t < n_rows; ++t) {
@@ -30,27 +57,8 @@ void multiply(const KernelSet& kernels, const Projection& projection, const Acti
   }
 }
 
-}  // namespace
-
-bool needs_tables(const GgufHeader& header, const KernelSet& kernels) {
-  return std::any_of(header.tensors.begin(), header.tensors.end(), [&](const TensorInfo& tensor) {
-    return matmul_kernel(kernels, tensor.type).activations == ActivationFormat::tables;
-  });
-}
-
-ProjectionScratch ProjectionScratch::take(Arena& arena, const KernelSet& kernels, uint64_t n_rows,
-                                          uint64_t width, bool is_tabulated) {
-  const uint64_t n = n_rows * round_up(width, kRowStep);
-  const uint64_t tabulated = is_tabulated ? n : 0;
-  ProjectionScratch scratch;
-  scratch.activations =
-      arena.take<std::byte>(n / kActivationBlock * kernels.activation_block_bytes);
-  scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
-  scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
-  return scratch;
-}
-
-void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionScratch& scratch,
+// As project_rows(), for inputs without bounds.
+void multiply_all(const KernelSet& kernels, ThreadPool& pool, const ProjectionScratch& scratch,
                   const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
   const size_t n_columns = projections.begin()->weights->matrix.n_columns;
   const Activations activations{x, n_columns, scratch.activations, scratch.tables,
@@ -86,6 +94,38 @@ void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionSc
       first += padded_rows(projection);
     }
   });
+}
+
+}  // namespace
+
+ProjectionScratch ProjectionScratch::take(Arena& arena, const KernelSet& kernels, uint64_t n_rows,
+                                          uint64_t width, const GgufHeader& header) {
+  const uint64_t n = n_rows * round_up(width, kRowStep);
+  const uint64_t tabulated = needs_tables(header, kernels) ? n : 0;
+  ProjectionScratch scratch;
+  scratch.activations =
+      arena.take<std::byte>(n / kActivationBlock * kernels.activation_block_bytes);
+  scratch.tables = arena.take<SumTable>(tabulated / kTableColumns);
+  scratch.negative_sums = arena.take<int32_t>(tabulated / kActivationBlock);
+  scratch.bounded = arena.take<float>(has_input_bounds(header) ? n : 0);
+  return scratch;
+}
+
+void project_rows(const KernelSet& kernels, ThreadPool& pool, const ProjectionScratch& scratch,
+                  const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
+  const bool is_bounded =
+      std::any_of(projections.begin(), projections.end(),
+                  [](const Projection& one) { return one.weights->input.exist(); });
+  if (!is_bounded) return multiply_all(kernels, pool, scratch, x, n_rows, projections);
+  // Each matrix has bounds of its own, and so reads its own numbers.
+  for (const Projection& one : projections) {
+    const size_t width = one.weights->matrix.n_columns;
+    pool.for_range(n_rows, 1, [&](size_t begin, size_t end, size_t) {
+      apply(one.weights->input, x + begin * width, (end - begin) * width,
+            scratch.bounded + begin * width);
+    });
+    multiply_all(kernels, pool, scratch, scratch.bounded, n_rows, {one});
+  }
 }
 
 }  // namespace kinglet

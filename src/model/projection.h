@@ -22,17 +22,14 @@ struct ProjectionScratch {
   // Only for matrices that are multiplied by looking up sums.
   SumTable* tables = nullptr;
   int32_t* negative_sums = nullptr;
+  float* bounded = nullptr;  // only for matrices whose input has bounds
 
-  // Takes memory for n_rows rows of up to `width` numbers. `is_tabulated`: there are matrices that
-  // are multiplied by looking up sums.
+  // Takes memory for n_rows rows of up to `width` numbers, for the matrices of a file.
   static ProjectionScratch take(Arena& arena, const KernelSet& kernels, uint64_t n_rows,
-                                uint64_t width, bool is_tabulated);
+                                uint64_t width, const GgufHeader& header);
 };
 
-// Whether a file has matrices that are multiplied by looking up sums.
-bool needs_tables(const GgufHeader& header, const KernelSet& kernels);
-
-// y [n_rows][matrix rows] = scale x · matrix^T + bias.
+// y [n_rows][matrix rows] = scale x · matrix^T + bias, within the bounds of the matrix.
 struct Projection {
   const Linear* weights;
   float* y;

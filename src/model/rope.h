@@ -35,6 +35,9 @@ struct RopeConfig {
   bool weaves_sections = false;
   // The frequencies of each section are those of a head of its size (Qwen2-VL's vision tower).
   bool restarts_in_sections = false;
+  // A head's equal parts, each with pairs of its own, as if it were a head (Gemma 4's vision
+  // tower).
+  uint32_t n_parts = 1;
 
   bool has_sections() const { return sections[0] > 0 || sections[1] > 0; }
   uint8_t axis_of(uint32_t pair) const;

@@ -60,8 +60,8 @@ uint64_t Scratch::lay_out(const Model& model, const ScratchNeeds& needs, Arena a
   layer_inputs = arena.take<float>(config.architecture->is_encoder() ? 0 : n_inputs);
   layer_table_rows = arena.take<float>(has_table ? n_inputs : 0);
   logits = arena.take<float>(uint64_t{n_logit_rows} * config.vocab_size);
-  static_cast<ProjectionScratch&>(*this) = ProjectionScratch::take(
-      arena, model.kernels(), rows, needs.row_width, needs_tables(model.header(), model.kernels()));
+  static_cast<ProjectionScratch&>(*this) =
+      ProjectionScratch::take(arena, model.kernels(), rows, needs.row_width, model.header());
   stored_rows = arena.take<std::byte>(
       rows * std::max(weights.token_embedding.row_bytes(), weights.layer_inputs.table.row_bytes()));
   blocks = arena.take<std::byte>(needs.n_bytes);

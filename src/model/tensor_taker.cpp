@@ -96,6 +96,20 @@ Result<const float*> TensorTaker::scales(std::string_view stem, uint64_t n) {
   return vector(name, n);
 }
 
+Result<Bounds> TensorTaker::bounds(std::string_view stem,
+                                   std::span<const std::string_view, 2> names) {
+  Bounds bounds;
+  const std::string least = cat(stem, names[0]);
+  const std::string most = cat(stem, names[1]);
+  if (has(least)) {
+    KINGLET_ASSIGN(bounds.least, vector(least, 1));
+  }
+  if (has(most)) {
+    KINGLET_ASSIGN(bounds.most, vector(most, 1));
+  }
+  return bounds;
+}
+
 void TensorTaker::skip(std::string_view prefix) {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (header().tensors[i].name.starts_with(prefix)) taken_[i] = true;
@@ -158,8 +172,15 @@ Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64
   Linear linear;
   KINGLET_ASSIGN(linear.matrix, tensors.matrix(stem + ".weight", n_rows, n_columns));
   KINGLET_ASSIGN(linear.bias, take_bias(tensors, stem, n_rows, bias));
-  KINGLET_ASSIGN(linear.scale, tensors.scales(stem, 1));
+  KINGLET_TRY(take_factors(tensors, stem, linear));
   return linear;
+}
+
+Status take_factors(TensorTaker& tensors, std::string_view stem, Linear& linear) {
+  KINGLET_ASSIGN(linear.scale, tensors.scales(stem, 1));
+  KINGLET_ASSIGN(linear.input, tensors.bounds(stem, kInputBounds));
+  KINGLET_ASSIGN(linear.output, tensors.bounds(stem, kOutputBounds));
+  return {};
 }
 
 Result<Norm> take_norm(TensorTaker& tensors, const std::string& name, uint64_t n, Presence bias) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,9 @@ class TensorTaker {
   // floats.
   Result<const float*> scales(std::string_view stem, uint64_t n);
 
+  // The bounds of the matrix "STEM.weight" with these names, one number each, if the file has them.
+  Result<Bounds> bounds(std::string_view stem, std::span<const std::string_view, 2> names);
+
   // Takes all tensors whose names begin with this, and ignores them.
   void skip(std::string_view prefix);
 
@@ -85,7 +89,10 @@ class TensorTaker {
 Result<const float*> take_bias(TensorTaker& tensors, const std::string& stem, uint64_t n,
                                Presence presence);
 
-// Takes "STEM.weight" [n_rows][n_columns], with its bias and its scale.
+// Takes what goes with the matrix "STEM.weight", besides its bias: the scale and the bounds.
+Status take_factors(TensorTaker& tensors, std::string_view stem, Linear& linear);
+
+// Takes "STEM.weight" [n_rows][n_columns], with its bias, its scale and its bounds.
 Result<Linear> take_linear(TensorTaker& tensors, const std::string& stem, uint64_t n_rows,
                            uint64_t n_columns, Presence bias = Presence::optional);
 

@@ -54,7 +54,7 @@ ImageRows ImageReader::describe(const Tile& tile) const {
     image.grid_width = across;
     image.grid_height = down;
   }
-  image.sees_all = config.projector->sees_all;
+  image.sees_all = config.projector->sees_all_in(image.width);
   return image;
 }
 
@@ -126,7 +126,9 @@ Status ImageReader::embed(const Tile& tile) {
   encoder_->divide({&n, 1});
   for (size_t row = 0; config.projector->rotates() && row < n; ++row) {
     const PatchGrid::Place place = grid_.place_of(row);
-    encoder_->rows().positions[row] = {{0, place.line, place.column}};
+    const bool columns_first = config.projector->positions == Positions::of_axes;
+    encoder_->rows().positions[row] = columns_first ? RopePosition{{0, place.column, place.line}}
+                                                    : RopePosition{{0, place.line, place.column}};
   }
   return encoder_->for_each_batch([&](Step& step) -> Status {
     KINGLET_TRY(check_cancelled(cancellation_, 0, n_layers()));

@@ -63,6 +63,12 @@ Size fit_pixels(const PictureView& picture, uint32_t step, uint64_t min_pixels,
 
 Status check_patches(const VisionConfig& config, Size size) {
   const size_t n = n_patches_of(config, size);
+  const uint32_t longest = std::max(size.width, size.height) / config.patch_size;
+  if (longest > config.most_across) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("the picture is ", longest, " patches long, expected at most ",
+                     config.most_across, ": the picture reader has no positions for more")};
+  }
   if (n <= kMaxPatches) return {};
   return Error{ErrorCode::invalid_argument,
                cat("the picture is ", n, " patches large, expected at most ", kMaxPatches)};

@@ -10,7 +10,6 @@ namespace kinglet {
 Result<PatchEmbedding> PatchEmbedding::take(TensorTaker& tensors, const VisionConfig& config,
                                             uint32_t hidden_dim) {
   constexpr const char* kFilters = "v.patch_embd";
-  constexpr const char* kPositions = "v.position_embd";
   const Projector& projector = *config.projector;
   PatchEmbedding patches;
   KINGLET_ASSIGN(patches.filters_.matrix, tensors.filters(cat(kFilters, ".weight"), hidden_dim,
@@ -23,13 +22,19 @@ Result<PatchEmbedding> PatchEmbedding::take(TensorTaker& tensors, const VisionCo
         tensors.filters(cat(kFilters, ".weight.1"), hidden_dim, kChannels, config.patch_size));
   }
   if (projector.positions == Positions::rotated) return patches;
+  const std::string table = cat(kPositionTable, ".weight");
+  if (projector.positions == Positions::of_axes) {
+    KINGLET_ASSIGN(const auto tables, tensors.experts(table, 2, 1, config.most_across, hidden_dim));
+    patches.columns_ = tables[0];
+    patches.lines_ = tables[1];
+    return patches;
+  }
   uint64_t side = config.image_size / config.patch_size;
   if (projector.positions != Positions::fixed) {
-    const auto n = static_cast<double>(tensors.n_rows(kPositions));
+    const auto n = static_cast<double>(tensors.n_rows(kPositionTable));
     side = static_cast<uint64_t>(std::sqrt(n) + 0.5);
   }
-  KINGLET_ASSIGN(patches.positions_,
-                 tensors.matrix(cat(kPositions, ".weight"), side * side, hidden_dim));
+  KINGLET_ASSIGN(patches.positions_, tensors.matrix(table, side * side, hidden_dim));
   patches.positions_side_ = static_cast<uint32_t>(side);
   return patches;
 }
@@ -57,6 +62,7 @@ void PatchEmbedding::embed(Step& step, const VisionConfig& config, const PatchGr
     step.project(buffers.pixels, step.n_tokens(), {{&second_filters_, buffers.second}});
     step.add_to_stream(buffers.second);
   }
+  if (lines_.n_rows > 0) add_axis_positions(step, grid, buffers.per_thread);
   if (positions_side_ == 0) return;
   add_positions(step, config.projector->positions, grid, buffers.per_thread);
 }
@@ -106,6 +112,21 @@ void PatchEmbedding::add_positions(Step& step, Positions kind, const PatchGrid& 
                                     line.weights[y] * column.weights[x], width);
         }
       }
+    }
+  });
+}
+
+void PatchEmbedding::add_axis_positions(Step& step, const PatchGrid& grid,
+                                        float* per_thread) const {
+  const size_t width = lines_.n_columns;
+  step.pool().for_range(step.n_tokens(), 1, [&](size_t begin, size_t end, size_t thread) {
+    float* const learned = per_thread + thread * width;
+    for (size_t i = begin; i < end; ++i) {
+      const PatchGrid::Place place = grid.place_of(step.first_row() + i);
+      dequantize_row(columns_, place.column, learned);
+      step.kernels().add_scaled(step.stream() + i * width, learned, 1.0f, width);
+      dequantize_row(lines_, place.line, learned);
+      step.kernels().add_scaled(step.stream() + i * width, learned, 1.0f, width);
     }
   });
 }

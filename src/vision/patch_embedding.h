@@ -38,11 +38,15 @@ class PatchEmbedding {
   void gather(Step& step, const VisionConfig& config, const PatchGrid& grid, const Picture& picture,
               const Tile& tile, float* pixels) const;
   void add_positions(Step& step, Positions kind, const PatchGrid& grid, float* per_thread) const;
+  void add_axis_positions(Step& step, const PatchGrid& grid, float* per_thread) const;
 
   Linear filters_;          // [hidden_dim][kChannels * patch_size²]
   Linear second_filters_;   // same shape, or no rows
   PackedMatrix positions_;  // [positions_side²][hidden_dim], or no rows
   uint32_t positions_side_ = 0;
+  // With Positions::of_axes, in place of these: [most_across][hidden_dim].
+  PackedMatrix columns_;
+  PackedMatrix lines_;
 };
 
 }  // namespace kinglet

@@ -1,6 +1,8 @@
 #include "vision/patch_merger.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "kernels/packing.h"
 #include "model/step.h"
@@ -29,22 +31,35 @@ Result<PatchMerger> PatchMerger::take(TensorTaker& tensors, const VisionConfig& 
   const std::string norm(projector.norm);
   PatchMerger merger(config, encoder);
   const size_t n = merger.n_columns();
-  if (merger.is_pooled_ || tensors.has(norm + ".weight")) {
-    KINGLET_ASSIGN(merger.norm_, take_norm(tensors, norm, n,
-                                           merger.is_pooled_ ? Presence::no : Presence::optional));
+  const bool is_pooled = merger.kind_ == ProjectorKind::pooled;
+  if (is_pooled || tensors.has(norm + ".weight")) {
+    KINGLET_ASSIGN(merger.norm_,
+                   take_norm(tensors, norm, n, is_pooled ? Presence::no : Presence::optional));
   }
-  const bool is_mlp = projector.kind == ProjectorKind::mlp;
-  merger.width_ = static_cast<uint32_t>(
-      merger.is_pooled_ ? tensors.n_columns(first) : tensors.n_rows(is_mlp ? second : first));
+  if (merger.kind_ == ProjectorKind::standardized) KINGLET_TRY(merger.take_standard(tensors));
+  const bool is_mlp = merger.kind_ == ProjectorKind::mlp;
+  merger.width_ = static_cast<uint32_t>(is_pooled ? tensors.n_columns(first)
+                                                  : tensors.n_rows(is_mlp ? second : first));
   if (is_mlp) {
     merger.epsilon_ = kInputEpsilon;
     KINGLET_ASSIGN(merger.mlp_, take_mlp(tensors, first, second, n, merger.width_));
-  } else if (merger.is_pooled_) {
+  } else if (is_pooled) {
     KINGLET_ASSIGN(merger.matrix_.matrix, tensors.matrix(first + ".weight", n, merger.width_));
   } else {
     KINGLET_ASSIGN(merger.matrix_, take_linear(tensors, first, merger.width_, n));
   }
   return merger;
+}
+
+Status PatchMerger::take_standard(TensorTaker& tensors) {
+  constexpr std::string_view kCenter = "v.std_bias";
+  constexpr std::string_view kFactors = "v.std_scale";
+  ones_.assign(n_columns(), 1.0f);
+  norm_ = {.width = n_columns(), .n_weights = n_columns()};
+  if (!tensors.has(kCenter) && !tensors.has(kFactors)) return {};
+  KINGLET_ASSIGN(center_, tensors.vector(kCenter, n_columns()));
+  KINGLET_ASSIGN(factors_, tensors.vector(kFactors, n_columns()));
+  return {};
 }
 
 Result<PatchMerger> PatchMerger::take_deepstack(TensorTaker& tensors, const std::string& stem,
@@ -64,7 +79,7 @@ uint64_t PatchMerger::batch_of(uint64_t n) const { return std::max<uint64_t>(n /
 PatchMerger::Buffers PatchMerger::lay_out(Arena& arena, uint64_t n_rows, uint64_t n_threads) const {
   return {.merged = arena.take<float>(n_rows * n_columns()),
           .rows = arena.take<float>(n_rows * width_),
-          .per_thread = arena.take<float>(is_pooled_ ? n_threads * width_ : 0)};
+          .per_thread = arena.take<float>(kind_ == ProjectorKind::pooled ? n_threads * width_ : 0)};
 }
 
 ScratchNeeds PatchMerger::scratch_needs(const BatchShape& patches) const {
@@ -87,7 +102,7 @@ void PatchMerger::run(Step& step, const PatchGrid& grid, size_t first, size_t n_
   merge(step, grid, first, n_rows, buffers.merged);
   if (mlp_) {
     mlp_->run_rows(step, arena, buffers.merged, n_rows, buffers.rows);
-  } else if (is_pooled_) {
+  } else if (kind_ == ProjectorKind::pooled) {
     multiply_transposed(step, n_rows, buffers);
   } else {
     step.project(buffers.merged, n_rows, {{&matrix_, buffers.rows}});
@@ -107,24 +122,38 @@ void PatchMerger::merge(Step& step, const PatchGrid& grid, size_t first, size_t 
   step.for_each(n_rows, [&](size_t i) {
     const auto row = static_cast<uint32_t>(first + i);
     float* const out = merged + i * n_columns();
-    if (is_pooled_) std::fill_n(out, n_columns(), 0.0f);
+    if (is_mean()) std::fill_n(out, n_columns(), 0.0f);
     for (uint32_t k = 0; k < side_ * side_; ++k) {
       const size_t patch = grid.row_of(
           {row / rows_across * side_ + k / side_, row % rows_across * side_ + k % side_});
       const float* of_patch = step.rows().stream + patch * hidden_dim_;
-      if (is_pooled_) {
+      if (is_mean()) {
         kernels.add_scaled(out, of_patch, share, hidden_dim_);
       } else {
         std::copy_n(of_patch, hidden_dim_, out + size_t{k} * hidden_dim_);
       }
     }
-    if (norm_.weight == nullptr) return;
-    if (is_pooled_) {
-      kernels.rms_norm(out, norm_.weight, epsilon_, norm_.width, out);
-    } else {
-      kernels.layer_norm(out, norm_.weight, norm_.bias, epsilon_, norm_.width, out);
-    }
+    if (kind_ == ProjectorKind::standardized) standardize(out);
+    normalize(kernels, out);
   });
+}
+
+void PatchMerger::standardize(float* row) const {
+  const float scale = std::sqrt(static_cast<float>(n_columns()));
+  for (size_t i = 0; i < n_columns(); ++i) {
+    row[i] *= scale;
+    if (center_ != nullptr) row[i] = (row[i] - center_[i]) * factors_[i];
+  }
+}
+
+void PatchMerger::normalize(const KernelSet& kernels, float* row) const {
+  const float* weight = ones_.empty() ? norm_.weight : ones_.data();
+  if (weight == nullptr) return;
+  if (is_mean()) {
+    kernels.rms_norm(row, weight, epsilon_, norm_.width, row);
+  } else {
+    kernels.layer_norm(row, weight, norm_.bias, epsilon_, norm_.width, row);
+  }
 }
 
 // rows [n_rows][width] = merged · matrix. Each line of the matrix belongs to one input number.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/blocks/feed_forward.h"
@@ -38,7 +39,7 @@ class PatchMerger {
 
  private:
   PatchMerger(const VisionConfig& config, const ModelConfig& encoder)
-      : is_pooled_(config.projector->kind == ProjectorKind::pooled),
+      : kind_(config.projector->kind),
         side_(config.merge),
         hidden_dim_(encoder.hidden_dim),
         epsilon_(encoder.norm_epsilon) {}
@@ -50,17 +51,26 @@ class PatchMerger {
   };
 
   size_t n_patches() const { return size_t{side_} * side_; }  // of a row
-  size_t n_columns() const { return is_pooled_ ? hidden_dim_ : hidden_dim_ * n_patches(); }
+  bool is_mean() const {
+    return kind_ == ProjectorKind::pooled || kind_ == ProjectorKind::standardized;
+  }
+  size_t n_columns() const { return is_mean() ? hidden_dim_ : hidden_dim_ * n_patches(); }
+  Status take_standard(TensorTaker& tensors);
   Buffers lay_out(Arena& arena, uint64_t n_rows, uint64_t n_threads) const;
   void merge(Step& step, const PatchGrid& grid, size_t first, size_t n_rows, float* merged) const;
+  void standardize(float* row) const;
+  void normalize(const KernelSet& kernels, float* row) const;
   void multiply_transposed(Step& step, size_t n_rows, const Buffers& buffers) const;
 
-  bool is_pooled_;
+  ProjectorKind kind_;
   uint32_t side_;  // patches
   uint32_t hidden_dim_;
   float epsilon_;  // of the norm
   uint32_t width_ = 0;
   Norm norm_;                       // of merged patches
+  std::vector<float> ones_;         // the weights of that norm, if the file has none
+  const float* center_ = nullptr;   // [hidden_dim]: subtracted from merged patches, or null
+  const float* factors_ = nullptr;  // [hidden_dim]: then multiply them
   Linear matrix_;                   // [width][n_columns]; pooled: [n_columns][width]; or no rows
   std::optional<FeedForward> mlp_;  // in its place
 };

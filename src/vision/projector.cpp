@@ -21,6 +21,14 @@ constexpr Architecture kLearned = {.name = "clip",
 constexpr Architecture kRotated = {
     .name = "clip", .mixers = kMixers, .norms = kLayerNorms, .ffn = kMaybeGated};
 constexpr Architecture kRmsRotated = {.name = "clip", .mixers = kMixers, .ffn = kMaybeGated};
+constexpr Architecture kGemma4 = {
+    .name = "clip",
+    .mixers = kMixers,
+    .norms = {.after = Presence::required},
+    .attention = {.head_norm = HeadNorm::shared, .normalizes_values = true, .scale = 1.0f},
+    .rope = {.theta = 100.0f},
+    .ffn = kMaybeGated,
+    .scales = {.layers = Presence::optional}};
 
 constexpr Projector kProjectors[] = {
     // SmolVLM.
@@ -60,6 +68,21 @@ constexpr Projector kProjectors[] = {
      .sees_all = true,
      .begin = "<start_of_image>",
      .end = "<end_of_image>"},
+    {.name = "gemma4v",
+     .encoder = &kGemma4,
+     .sizing = Sizing::free,
+     .filter = Filter::bicubic,
+     .min_rows = 70,
+     .max_rows = 1120,
+     .positions = Positions::of_axes,
+     .merge = 3,
+     .kind = ProjectorKind::standardized,
+     .first = "mm.input_projection",
+     .sees_all = true,
+     .causal_widths = {1536, 2560},
+     .centers_pixels = true,
+     .begin = "<|image>",
+     .end = "<image|>"},
     {.name = "qwen2vl_merger",
      .encoder = &kRotated,
      .sizing = Sizing::free,

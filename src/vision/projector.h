@@ -25,6 +25,9 @@ enum class Positions : uint8_t {
   antialiased,  // learned vectors of a square, resized with a triangle filter (SigLIP 2 NaFlex)
   corners,      // learned vectors of a square, resized with fixed corners, and rotation (Qwen3-VL)
   rotated,      // rotation only (Qwen2-VL)
+  // Learned vectors for columns and for lines, which are added up, and rotation of one half of each
+  // head by the column and of the other half by the line (Gemma 4).
+  of_axes,
 };
 
 // How merged patches are converted to rows for the text model.
@@ -32,6 +35,9 @@ enum class ProjectorKind : uint8_t {
   linear,  // one matrix, applied to the patches side by side
   mlp,     // two matrices with GELU between them, applied to the patches side by side
   pooled,  // one matrix, applied to the patches' mean after a root mean square norm (Gemma 3)
+  // One matrix, applied to the patches' mean, which is multiplied by the square root of its width,
+  // standardized if the file has the numbers for it, and normalized (Gemma 4).
+  standardized,
 };
 
 struct Projector {
@@ -60,7 +66,11 @@ struct Projector {
   std::string_view norm = {};  // name of the norm before them; only `pooled` requires it
   bool has_deepstack = false;  // layers may add their own columns to each row
 
-  bool sees_all = false;        // ImageRows::sees_all
+  // ImageRows::sees_all, unless the text model has one of these widths: no key says so (Gemma 4 E2B
+  // and E4B).
+  bool sees_all = false;
+  uint32_t causal_widths[2] = {};
+  bool centers_pixels = false;  // normalized pixels are doubled, and 1 is subtracted
   bool counts_grid = false;     // whether ImageRows::grid_width and grid_height are set
   std::string_view begin = {};  // the text before a picture, and after it
   std::string_view end = {};
@@ -69,6 +79,11 @@ struct Projector {
   std::string_view line_end = {};  // between lines of tiles
   std::string_view whole = {};     // before the whole picture, which follows its tiles
   std::string_view whole_end = {};
+
+  // ImageRows::sees_all in a text model of this width.
+  bool sees_all_in(uint32_t width) const {
+    return sees_all && width != causal_widths[0] && width != causal_widths[1];
+  }
 
   // Whether heads are rotated by the line and the column of their patch.
   bool rotates() const { return encoder->rope.kind != RopeKind::none; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -24,9 +25,12 @@ constexpr uint32_t kFreeTileSize = 512;
 constexpr LayerNames::Other kNames[] = {{"attn_norm", "ln1"},
                                         {"ffn_norm", "ln2"},
                                         {"attn_output", "attn_out"},
+                                        {"post_attention_norm", "attn_post_norm"},
+                                        {"post_ffw_norm", "ffn_post_norm"},
+                                        {"layer_output_scale", "out_scale"},
                                         {"ffn_up", "ffn_down"},
                                         {"ffn_down", "ffn_up"}};
-constexpr size_t kUsualNames = 3;  // without the last two
+constexpr size_t kUsualNames = std::size(kNames) - 2;  // without the last two
 constexpr std::string_view kLayerPrefix = "v.blk.";
 
 Status check_purpose(const GgufHeader& header) {
@@ -88,17 +92,24 @@ Status read_normalization(const GgufHeader& header, VisionConfig& config) {
                    cat(kDeviation, " is ", deviation, ", which is not positive")};
     }
   }
+  if (config.projector->centers_pixels) {
+    for (uint32_t i = 0; i < kChannels; ++i) {
+      config.deviation[i] /= 2;
+      config.mean[i] += config.deviation[i];
+    }
+  }
   return {};
 }
 
-// The first half of a head's pairs is rotated by the line, the second half by the column.
-Status divide_rotation(const Keys& keys, RopeConfig& rope) {
+// One half of a head's pairs is rotated by the line, the other half by the column.
+Status divide_rotation(const Keys& keys, const Projector& projector, RopeConfig& rope) {
   if (rope.dim % 4 != 0) {
     return keys.error(ErrorCode::corrupt, "attention.head_count",
                       cat("makes heads of ", rope.dim, ", expected a multiple of 4"));
   }
   rope.sections[1] = rope.sections[2] = rope.dim / 4;
   rope.restarts_in_sections = rope.dim > 0;
+  if (projector.positions == Positions::of_axes) rope.n_parts = 2;
   rope.local_dim = 0;  // windows are rotated like the rest
   return {};
 }
@@ -155,6 +166,11 @@ Result<VisionConfig> read_vision_config(const GgufHeader& header) {
   VisionConfig config;
   KINGLET_ASSIGN(config.projector, read_projector(header));
   KINGLET_TRY(read_sizes(keys, config));
+  if (config.projector->positions == Positions::of_axes) {
+    const TensorInfo* table = header.find_tensor(cat(kPositionTable, ".weight"));
+    if (table != nullptr)
+      config.most_across = static_cast<uint32_t>(std::min<uint64_t>(table->shape[1], kMaxPatches));
+  }
   KINGLET_TRY(read_windows(keys, config));
   KINGLET_TRY(read_normalization(header, config));
   return config;
@@ -174,7 +190,7 @@ Result<ModelConfig> read_encoder_config(const GgufHeader& header, const Projecto
   KINGLET_TRY(read_scores(keys, config));
   KINGLET_TRY(read_rope(keys, config));
   KINGLET_TRY(read_rotations(keys, false, config));
-  KINGLET_TRY(divide_rotation(keys, config.rope));
+  KINGLET_TRY(divide_rotation(keys, projector, config.rope));
   const auto shape_of = [&](uint32_t index, std::string_view part) {
     const TensorInfo* info = header.find_tensor(cat(kLayerPrefix, index, ".", part, ".weight"));
     return info == nullptr ? Shape{} : info->shape;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/result.h"
 #include "gguf/header.h"
@@ -14,12 +15,16 @@ namespace kinglet {
 // The maximum number of patches of a picture, or of one of its tiles.
 constexpr uint32_t kMaxPatches = 1 << 16;
 
+// The tensor of learned positions.
+constexpr std::string_view kPositionTable = "v.position_embd";
+
 struct VisionConfig {
   const Projector* projector = nullptr;
-  uint32_t patch_size = 0;    // pixels per side
-  uint32_t merge = 0;         // patches per side that make one row
-  uint32_t image_size = 0;    // pixels per side of a square picture or tile
-  uint32_t window = 0;        // patches per side of a window; 0: patches see all others
+  uint32_t patch_size = 0;             // pixels per side
+  uint32_t merge = 0;                  // patches per side that make one row
+  uint32_t image_size = 0;             // pixels per side of a square picture or tile
+  uint32_t most_across = kMaxPatches;  // patches per side for which there are positions
+  uint32_t window = 0;                 // patches per side of a window; 0: patches see all others
   uint32_t whole_period = 0;  // every whole_period-th layer, counted from 1, has no windows
   uint32_t longest_edge = 0;  // of a picture that is cut into tiles; 0: not given
   float mean[kChannels] = {};

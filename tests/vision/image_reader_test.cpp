@@ -130,6 +130,8 @@ constexpr Fixture kFixtures[] = {
     {"lfm2-unnormed"},
     {"gemma3"},
     {"gemma3-Q4_0", true, true},
+    {"gemma4v"},
+    {"gemma4v-Q8_0", true},
     {"qwen2vl"},
     {"qwen2vl-old", true},
     {"qwen25vl"},
@@ -150,9 +152,10 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, VisionParity,
 // --- What it promises ---------------------------------------------------------------------------
 
 TEST(ImageReader, GivesTheSameNumbersInAnyBatchOnAnyThreads) {
-  const TestPicture picture = picture_of(300, 200);
+  const TestPicture picture = picture_of(150, 100);
   for (const KernelSet* kernels : available_kernels()) {
-    for (const char* fixture : {"idefics3-Q8_0", "gemma3", "qwen25vl", "qwen3vl-deepstack"}) {
+    for (const char* fixture :
+         {"idefics3-Q8_0", "gemma3", "gemma4v", "gemma4v-Q8_0", "qwen25vl", "qwen3vl-deepstack"}) {
       SCOPED_TRACE(testing::Message() << fixture << " " << kernels->name);
       const auto whole = ReaderRunner::of(fixture, *kernels);
       const auto cut = ReaderRunner::of(fixture, *kernels, 7, 3);
@@ -200,6 +203,19 @@ TEST(ImageReader, TellsHowRowsLie) {
   EXPECT_EQ(square.grid_width, 0u);
   EXPECT_EQ(square.grid_height, 0u);
   EXPECT_TRUE(square.sees_all);
+  const auto free = ReaderRunner::of("gemma4v", scalar_kernels());
+  const ImageRows& rows = free->read(picture_of(140, 60))[1].image;
+  EXPECT_EQ(rows.n_rows, 13u * 6u);
+  EXPECT_EQ(rows.grid_width, 0u);
+  EXPECT_TRUE(rows.sees_all);
+}
+
+TEST(ImageReader, KnowsTheModelsThatSeeRowsInOrder) {
+  const auto projector = find_projector("gemma4v");
+  ASSERT_TRUE(projector.ok());
+  EXPECT_FALSE(projector.value()->sees_all_in(1536));  // E2B
+  EXPECT_FALSE(projector.value()->sees_all_in(2560));  // E4B
+  EXPECT_TRUE(projector.value()->sees_all_in(2816));   // 26B-A4B
 }
 
 TEST(ImageReader, GoesStepByStepAndHearsOfACancelledCall) {
@@ -227,10 +243,15 @@ TEST(ImageReader, GoesStepByStepAndHearsOfACancelledCall) {
 }
 
 TEST(ImageReader, SaysHowMuchMemoryItTakes) {
-  const auto runner = ReaderRunner::of("gemma3", scalar_kernels());
-  EXPECT_EQ(runner->reader->bytes(), 0u);
-  runner->read(picture_of(20, 20));
-  EXPECT_EQ(runner->reader->bytes(), runner->reader->bytes_for(144));
+  for (const char* fixture : {"gemma3", "gemma4v", "gemma4v-Q8_0"}) {
+    SCOPED_TRACE(fixture);
+    const auto runner = ReaderRunner::of(fixture, scalar_kernels());
+    EXPECT_EQ(runner->reader->bytes(), 0u);
+    runner->read(picture_of(20, 20));
+    const auto n = largest_tile(runner->model.config(), {20, 20});
+    ASSERT_TRUE(n.ok());
+    EXPECT_EQ(runner->reader->bytes(), runner->reader->bytes_for(n.value()));
+  }
 }
 
 TEST(ImageReader, RefusesPicturesInWords) {
@@ -249,6 +270,9 @@ TEST(ImageReader, RefusesPicturesInWords) {
   expect_refused(*runner, {65537, 1, small.pixels}, "65537 x 1 pixels");
   expect_refused(*runner, {30000, 20000, small.pixels}, "at most 536870912 pixels");
   expect_refused(*runner, {3, 2, small.pixels}, "has 12 bytes, expected 18");
+  const auto gemma = ReaderRunner::of("gemma4v", scalar_kernels());
+  expect_refused(*gemma, picture_of(650, 60).view(),
+                 "is 162 patches long, expected at most 52: the picture reader has no positions");
 }
 
 size_t rows_of(std::span<const ImagePart> parts) {
@@ -297,6 +321,7 @@ TEST(ImageReader, ScalesLargePicturesDown) {
   begins("idefics3-old", 16);
   begins("lfm2", 1024);
   begins("gemma3", 144);
+  begins("gemma4v-Q8_0", 66 * 66);  // 1,089 rows of 2 x 2 patches
   begins("qwen25vl", 16384);
 }
 

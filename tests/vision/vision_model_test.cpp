@@ -68,6 +68,29 @@ TEST(VisionModel, RefusesMissingAndSuperfluousTensors) {
                  "has no place in this architecture");
 }
 
+TEST(VisionModel, RefusesIncompleteTensorsOfGemma4) {
+  constexpr const char* kGemma4 = "vision/gemma4v.gguf";
+  for (const std::string name : {"v.position_embd.weight", "v.blk.1.attn_q_norm.weight",
+                                 "v.blk.0.attn_post_norm.weight", "v.blk.1.ffn_post_norm.weight",
+                                 "v.std_bias", "v.std_scale", "mm.input_projection.weight"}) {
+    expect_refused(without(kGemma4, name), ErrorCode::missing_tensor, "tensor " + name);
+  }
+  expect_refused(without(kGemma4, "v.blk.0.attn_q.input_min"), ErrorCode::unsupported_feature,
+                 "has no place in this architecture");
+}
+
+TEST(VisionModel, RefusesBoundsThatAreNoNumbers) {
+  Bytes file = read_fixture("vision/gemma4v.gguf");
+  const float bound = 1.9f;  // of mm.input_projection.output_max, the last tensor
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto at =
+      std::find_end(file.begin(), file.end(), std::as_bytes(std::span(&bound, 1)).begin(),
+                    std::as_bytes(std::span(&bound, 1)).end());
+  ASSERT_NE(at, file.end());
+  std::memcpy(&*at, &nan, sizeof nan);
+  expect_refused(file, ErrorCode::not_finite, "mm.input_projection.output_max holds NaN");
+}
+
 TEST(VisionModel, RefusesSizesOutOfRange) {
   const auto expect = [](const char* key, uint32_t value, const char* words) {
     expect_refused(with_number(kFixture, key, value), ErrorCode::corrupt, words);
@@ -83,6 +106,8 @@ TEST(VisionModel, RefusesSizesOutOfRange) {
                  "do not divide a square of 160 pixels");
   expect_refused(with_number("vision/qwen3vl.gguf", "spatial_merge_size", 3),
                  ErrorCode::unsupported_feature, "spatial_merge_size is 3, expected 2");
+  expect_refused(with_number("vision/gemma4v-Q8_0.gguf", "projector.scale_factor", 0),
+                 ErrorCode::corrupt, "projector.scale_factor is 0, expected 1 to 16");
   expect_refused(with_number("vision/qwen25vl.gguf", "vision.patch_size", 64),
                  ErrorCode::unsupported_feature, "2 of them are wider than a window of 112 pixels");
   expect_refused(
@@ -106,6 +131,8 @@ TEST(VisionModel, RefusesWrongShapes) {
   expect_refused(with_number(kFixture, "attention.head_count", 3), ErrorCode::wrong_shape,
                  "tensor v.blk.0.attn_q.weight has shape");
   expect_refused(with_number("vision/qwen3vl.gguf", "attention.head_count", 32), ErrorCode::corrupt,
+                 "makes heads of 2, expected a multiple of 4");
+  expect_refused(with_number("vision/gemma4v.gguf", "attention.head_count", 32), ErrorCode::corrupt,
                  "makes heads of 2, expected a multiple of 4");
 }
 

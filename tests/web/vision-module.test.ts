@@ -82,7 +82,7 @@ describe.each([
     module = nThreads === 1 ? vision : await open(variant, nThreads);
   });
 
-  it.each(['idefics3-old', 'gemma3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl'])(
+  it.each(['idefics3-old', 'gemma3', 'gemma4v', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl'])(
     'answers as llama.cpp does: %s',
     (name) => {
       const reader = value(load(fixture(name), module));

@@ -104,10 +104,14 @@ void AttentionInputs::rotate(const Step& step, float* rows, uint32_t n_heads) co
   const auto rope = step.config().rope_kind == RopeKind::interleaved
                         ? step.kernels().rope_interleaved
                         : step.kernels().rope_halves;
+  const size_t n_parts = step.config().rope.n_parts;
+  const size_t part_dim = layer.head_dim / n_parts;
+  const size_t n_pairs = angles.n_pairs / n_parts;
   step.for_each(step.n_tokens(), [&](size_t t) {
-    for (uint32_t head = 0; head < n_heads; ++head) {
-      rope(rows + (t * n_heads + head) * layer.head_dim, angles.cosines + t * angles.n_pairs,
-           angles.sines + t * angles.n_pairs, angles.n_pairs);
+    for (size_t i = 0; i < n_heads * n_parts; ++i) {
+      const size_t first = t * angles.n_pairs + i % n_parts * n_pairs;
+      rope(rows + (t * n_heads * n_parts + i) * part_dim, angles.cosines + first,
+           angles.sines + first, n_pairs);
     }
   });
 }

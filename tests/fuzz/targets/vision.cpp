@@ -15,9 +15,9 @@ namespace kinglet::fuzz {
 namespace {
 
 // One for each projector.
-constexpr const char* kVisionModels[] = {"idefics3",         "idefics3-old", "gemma3-Q4_0",
-                                         "lfm2-unnormed",    "qwen2vl-old",  "qwen25vl",
-                                         "qwen3vl-deepstack"};
+constexpr const char* kVisionModels[] = {"idefics3", "idefics3-old",     "gemma3-Q4_0",
+                                         "gemma4v",  "lfm2-unnormed",    "qwen2vl-old",
+                                         "qwen25vl", "qwen3vl-deepstack"};
 constexpr uint32_t kSizes[] = {0, 1, 2, 3, 4, 8, 16, 64, 100, 512, 4096, 0x7fffffff, 0xffffffff};
 constexpr int kMaxVisionChanges = 8;
 // A picture may be large, but computing it must not take long.
