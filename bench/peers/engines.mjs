@@ -26,7 +26,7 @@ const engines = {
     const { prefill128, decode64, peakBytes } = speed;
     return { prefill: prefill128[0], decode: decode64[0], peakBytes };
   },
-  'wllama 3.8.1': inPage('runWllama3'),
+  'wllama 3.13.0': inPage('runWllama3'),
 };
 
 export const engineNames = Object.keys(engines);
@@ -34,7 +34,7 @@ export const engineNames = Object.keys(engines);
 /** The engines that embed texts. */
 const embedders = {
   'chromium relaxed-simd': embedInPage('embedKinglet', 'relaxed-simd'),
-  'wllama 3.8.1': embedInPage('embedWllama3'),
+  'wllama 3.13.0': embedInPage('embedWllama3'),
   'llama.cpp': (_, file, threads, texts) => {
     const args = ['bench/peers/llama-cpp-embed.mjs', file, String(threads), JSON.stringify(texts)];
     return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
@@ -52,7 +52,7 @@ export const embedderNames = Object.keys(embedders);
 const firstTokens = {
   'chromium relaxed-simd': ['firstTokenKinglet', 'relaxed-simd'],
   'wllama 2.3.1': ['firstTokenWllama2'],
-  'wllama 3.8.1': ['firstTokenWllama3'],
+  'wllama 3.13.0': ['firstTokenWllama3'],
 };
 
 export const firstTokenNames = Object.keys(firstTokens);
@@ -63,7 +63,7 @@ export const firstTokenNames = Object.keys(firstTokens);
  */
 const pictureReaders = {
   'chromium relaxed-simd': ['readPictureKinglet', 'relaxed-simd'],
-  'wllama 3.8.1': ['readPictureWllama3'],
+  'wllama 3.13.0': ['readPictureWllama3'],
 };
 
 export const pictureReaderNames = Object.keys(pictureReaders);

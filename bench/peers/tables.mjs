@@ -238,7 +238,7 @@ export function shortRows({ speeds, firstTokens, embeddings, pictures }) {
   return rows;
 }
 
-const shortNames = ['chromium relaxed-simd', 'wllama 2.3.1', 'wllama 3.8.1'];
+const shortNames = ['chromium relaxed-simd', 'wllama 2.3.1', 'wllama 3.13.0'];
 const lessIsBetter = ['firstToken', 'peakBytes', 'picture'];
 
 function shortRow(title, runs, key, unit) {

@@ -2,7 +2,7 @@
 export const threads = 1;
 
 /** How many times sooner the first token comes, from a stored file of 350 MB. */
-export const firstTokenTargets = { 'wllama 2.3.1': 8, 'wllama 3.8.1': 25 };
+export const firstTokenTargets = { 'wllama 2.3.1': 8, 'wllama 3.13.0': 25 };
 
 /** The speed of opening a stored file, relative to only reading it into memory. */
 export const openingTarget = 0.6;
@@ -40,14 +40,14 @@ export const embedShapes = {
 export const embedTypes = ['F16', 'Q8_0', 'Q4_K_M'];
 
 export const embedTargets = [
-  { ours: 'chromium relaxed-simd', peer: 'wllama 3.8.1', target: 8 },
+  { ours: 'chromium relaxed-simd', peer: 'wllama 3.13.0', target: 8 },
   { ours: 'native', peer: 'llama.cpp', target: 1.5 },
 ];
 
 /** Models that read pictures; below, how many times sooner a picture must be read. */
 export const pictureShapes = ['smolvlm-256m', 'lfm2-vl-450m'];
 
-export const pictureTargets = { 'wllama 3.8.1': 8 };
+export const pictureTargets = { 'wllama 3.13.0': 8 };
 
 const small = [
   {
@@ -61,7 +61,7 @@ const small = [
   },
   {
     ours: 'chromium relaxed-simd',
-    peer: 'wllama 3.8.1',
+    peer: 'wllama 3.13.0',
     targets: { Q4_0: { decode: 12, prefill: 14 } },
   },
   {
@@ -85,7 +85,7 @@ const small = [
 const hybrid = [
   {
     ours: 'chromium relaxed-simd',
-    peer: 'wllama 3.8.1',
+    peer: 'wllama 3.13.0',
     targets: { Q4_0: { decode: 8 }, Q8_0: { decode: 8 } },
   },
   {
@@ -104,10 +104,10 @@ const hybrid = [
 const oneBit = [
   {
     ours: 'chromium relaxed-simd',
-    peer: 'wllama 3.8.1',
+    peer: 'wllama 3.13.0',
     targets: { Q1_0: { decode: 30 } },
   },
-  { ours: 'chromium simd128', peer: 'wllama 3.8.1', targets: { Q1_0: { decode: 30 } } },
+  { ours: 'chromium simd128', peer: 'wllama 3.13.0', targets: { Q1_0: { decode: 30 } } },
   {
     ours: 'native',
     peer: 'llama.cpp',

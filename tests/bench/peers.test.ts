@@ -96,7 +96,7 @@ describe('the comparison with peers', () => {
       { picture: 8000, seeing: 6000 },
     ),
     ...rounds(
-      { ...seeing, name: 'wllama 3.8.1', nTokens: 135, peakBytes: 550e6 },
+      { ...seeing, name: 'wllama 3.13.0', nTokens: 135, peakBytes: 550e6 },
       { picture: 60000 },
       { picture: 50000 },
       { picture: 40000 },
@@ -111,7 +111,7 @@ describe('the comparison with peers', () => {
     expect(pictureRatios(pictures.slice(3), 1)).toEqual([]);
     const [, engines = '', ratios] = pictureSection(pictures, 1);
     expect(engines).toMatch(/chromium relaxed-simd +\| 5\.00 \(80 %\) +\| 3\.50 +\| 134 +\| 450/);
-    expect(engines).toMatch(/wllama 3\.8\.1 +\| 50\.00 \(40 %\) +\| +\| 135 +\| 550/);
+    expect(engines).toMatch(/wllama 3\.13\.0 +\| 50\.00 \(40 %\) +\| +\| 135 +\| 550/);
     expect(ratios).toMatch(/10\.00 × .*≥ 8 × .*pass/);
   });
 
@@ -133,10 +133,10 @@ describe('the comparison with peers', () => {
     const here = { ...embeddings[0], name: 'chromium relaxed-simd' };
     const none = { speeds: [], firstTokens: [], embeddings: [], pictures: [] };
     expect(shortRows({ ...none, embeddings: [here] })).toMatchObject([
-      { 'this project': '30.0', 'wllama 3.8.1': '' },
+      { 'this project': '30.0', 'wllama 3.13.0': '' },
     ]);
     expect(shortRows({ ...none, pictures })).toMatchObject([
-      { 'this project': '5.00', 'wllama 3.8.1': '50.0 (10.0 ×)' },
+      { 'this project': '5.00', 'wllama 3.13.0': '50.0 (10.0 ×)' },
     ]);
     expect(shortRows({ ...none, speeds, firstTokens })).toMatchObject([
       { 'this project': '330', 'wllama 2.3.1': '100 (3.3 ×)' },
