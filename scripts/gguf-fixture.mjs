@@ -1,5 +1,5 @@
 // Shared by scripts that write fixtures: reproducible random numbers, and writing GGUF files.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 const alignment = 32;
 
@@ -182,4 +182,30 @@ export function writeGguf(path, keys, tensors, { wide = false } = {}) {
   file.pad();
   file.bytes(data.concat());
   writeFileSync(path, file.concat());
+}
+
+/** The vocabulary of a file: its tokenizer.ggml.tokens. */
+export function readTokens(path) {
+  const bytes = readFileSync(path);
+  let at = 8; // after the magic and the version
+  const word = () => bytes.readUInt32LE((at += 4) - 4);
+  const size = () => Number(bytes.readBigUInt64LE((at += 8) - 8));
+  const string = () => {
+    const n = size();
+    return bytes.toString('utf8', at, (at += n));
+  };
+  const widths = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8];
+  const value = (type) => {
+    if (type === 8) return string();
+    if (type !== 9) return (at += widths[type]);
+    const element = word();
+    return Array.from({ length: size() }, () => value(element));
+  };
+  size(); // tensors
+  for (let left = size(); left > 0; --left) {
+    const key = string();
+    const found = value(word());
+    if (key === 'tokenizer.ggml.tokens') return found;
+  }
+  throw new Error(`${path} has no vocabulary`);
 }
