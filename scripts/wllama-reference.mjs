@@ -1,3 +1,4 @@
+/* global window */
 // Asks llama.cpp as the npm package @wllama/wllama contains it: as WebAssembly, in Chromium. It takes
 // texts for prompts, not ids, and fails if it is to list a token that is no valid UTF-8. So the
 // vocabulary must be SentencePiece with one character for each token but the first three, and
