@@ -205,7 +205,8 @@ Status lay_out_tiles_or_free(const VisionConfig& config, const PictureView& pict
 
 Status lay_out_free(const VisionConfig& config, const PictureView& picture, PictureLayout& layout) {
   KINGLET_ASSIGN(const Size size, free_size(config, picture));
-  KINGLET_ASSIGN(Picture whole, resize_into(picture, size, config.projector->filter));
+  const auto fit = config.projector->stretches ? resize : resize_into;
+  KINGLET_ASSIGN(Picture whole, fit(picture, size, config.projector->filter));
   add_whole(layout, std::move(whole));
   return {};
 }

@@ -48,6 +48,7 @@ struct Projector {
   Filter filter = Filter::bilinear;
   uint32_t min_rows = 0;  // for pictures of free size
   uint32_t max_rows = 0;
+  bool stretches = false;  // these fill whole rows; otherwise they keep their proportions, on black
 
   Positions positions = Positions::fixed;
   bool has_second_filter = false;  // for patches of a second frame; a still picture is both frames
