@@ -205,8 +205,7 @@ Status lay_out_tiles_or_free(const VisionConfig& config, const PictureView& pict
 
 Status lay_out_free(const VisionConfig& config, const PictureView& picture, PictureLayout& layout) {
   KINGLET_ASSIGN(const Size size, free_size(config, picture));
-  const auto fit = config.projector->stretches ? resize : resize_into;
-  KINGLET_ASSIGN(Picture whole, fit(picture, size, config.projector->filter));
+  KINGLET_ASSIGN(Picture whole, resize(picture, size, config.projector->filter));
   add_whole(layout, std::move(whole));
   return {};
 }

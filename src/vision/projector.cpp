@@ -74,7 +74,6 @@ constexpr Projector kProjectors[] = {
      .filter = Filter::bicubic,
      .min_rows = 70,
      .max_rows = 1120,
-     .stretches = true,
      .positions = Positions::of_axes,
      .merge = 3,
      .kind = ProjectorKind::standardized,

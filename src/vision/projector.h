@@ -16,7 +16,7 @@ enum class Sizing : uint8_t {
   square,         // one square that contains the whole picture, with black around it
   tiles,          // cut into squares, and the whole picture in one more (Idefics 3)
   tiles_or_free,  // a large picture in tiles, a small one in its own size (LFM2-VL)
-  free,           // its own proportions, with a limited number of rows (Qwen-VL)
+  free,           // stretched to the nearest whole rows, whose number is limited (Qwen-VL)
 };
 
 // How the position of a patch is encoded.
@@ -48,7 +48,6 @@ struct Projector {
   Filter filter = Filter::bilinear;
   uint32_t min_rows = 0;  // for pictures of free size
   uint32_t max_rows = 0;
-  bool stretches = false;  // these fill whole rows; otherwise they keep their proportions, on black
 
   Positions positions = Positions::fixed;
   bool has_second_filter = false;  // for patches of a second frame; a still picture is both frames
