@@ -165,13 +165,16 @@ describe('kinglet quantize of a file that reads pictures', () => {
     expect(lookWith(path, 'a b', [pattern])).not.toBe('');
   });
 
-  test.each(['gemma3', 'gemma4v', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl-deepstack'])('of %s', (name) => {
-    const path = join(folder, `mmproj-${name}.gguf`);
-    const source = fixture(`vision/${name}.gguf`);
-    expect(kinglet(['quantize', source, path, 'Q4_0'])).toMatchObject({ status: 0, stdout: '' });
-    expect(Object.values(typesOf(path))).toContain('Q4_0');
-    if (name === 'gemma3') {
-      expect(typesOf(path)['mm.input_projection.weight']).toBe('F16');
-    }
-  });
+  test.each(['gemma3', 'gemma4v', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl-deepstack'])(
+    'of %s',
+    (name) => {
+      const path = join(folder, `mmproj-${name}.gguf`);
+      const source = fixture(`vision/${name}.gguf`);
+      expect(kinglet(['quantize', source, path, 'Q4_0'])).toMatchObject({ status: 0, stdout: '' });
+      expect(Object.values(typesOf(path))).toContain('Q4_0');
+      if (name === 'gemma3') {
+        expect(typesOf(path)['mm.input_projection.weight']).toBe('F16');
+      }
+    },
+  );
 });
