@@ -1,6 +1,6 @@
 // A chat that streams and stops, keeps its conversation over reloads, and opens a model file that is
 // picked or dropped.
-import { Kinglet } from './kinglet/index.js';
+import { Chat } from './kinglet/index.js';
 
 const form = document.querySelector('form');
 const { message: input, send, stop } = form.elements;
@@ -9,113 +9,73 @@ const [log, status, file, clear] = ['log', 'status', 'file', 'clear'].map((id) =
 );
 
 const storageKey = 'kinglet chat';
-const messages = JSON.parse(localStorage.getItem(storageKey) ?? '[]');
-let model;
-let loading = new AbortController();
-let answering = new AbortController();
+const chat = new Chat({ messages: JSON.parse(localStorage.getItem(storageKey) ?? '[]') });
+/** The messages that are shown; those that did not change are the same objects in the next state. */
+let shown = [];
+/** The model that was there before. */
+let announced;
 
-/** Loads a model in place of the one that is open, which stays if this fails. */
-async function open(source) {
-  loading.abort(); // a model that was chosen earlier
-  const { signal } = (loading = new AbortController());
-  try {
-    const onProgress = ({ loaded, total }) => say(`Loading: ${inMegabytes(loaded, total)}`);
-    const opened = await Kinglet.load(source, { signal, onProgress });
-    answering.abort();
-    model?.dispose();
-    model = opened;
-    send.disabled = false;
-    say(`${model.info.name || 'The model'} is ready.`);
-  } catch (error) {
-    if (!signal.aborted) say(error.message);
-  }
-}
-
-async function ask(question) {
-  const turn = [
-    { role: 'user', content: question },
-    { role: 'assistant', content: '' },
-  ];
-  const [asked, answer] = turn;
-  const prompt = [...messages, asked];
-  const shown = turn.map(show);
-  messages.push(...turn);
-  const { signal } = (answering = new AbortController());
-  setBusy(true);
-  say('');
-  try {
-    for await (const { text } of model.chat(prompt, { signal, onFull: 'dropOldest' })) {
-      answer.content += text;
-      shown[1].append(text);
-      log.scrollTop = log.scrollHeight;
-    }
-  } catch (error) {
-    if (!signal.aborted) say(error.message);
-  }
-  setBusy(false);
-  if (answer.content === '' && messages.includes(answer)) {
-    // Nothing was said, so the question can be asked again.
-    messages.splice(messages.indexOf(asked), 2);
-    for (const element of shown) element.remove();
-    input.value ||= question;
-  }
-  keep();
-}
-
-function show({ role, content }) {
-  const element = Object.assign(document.createElement('p'), {
-    className: role,
-    textContent: content,
+chat.subscribe(show);
+function show() {
+  const { model, isLoading, progress, isAnswering, error, messages } = chat.getState();
+  const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 8;
+  messages.forEach((message, i) => {
+    if (message !== shown[i]) log.children[i]?.replaceWith(elementOf(message));
+    if (i >= log.children.length) log.append(elementOf(message));
   });
-  log.append(element);
-  return element;
+  while (log.children.length > messages.length) log.lastChild.remove();
+  shown = messages;
+  if (isAtEnd) log.scrollTop = log.scrollHeight;
+  send.disabled = !model || isAnswering;
+  stop.disabled = !isAnswering;
+  log.setAttribute('aria-busy', isAnswering);
+  if (isLoading) status.textContent = `Loading: ${inMegabytes(progress)}`;
+  else if (error) status.textContent = error.message;
+  else if (isAnswering) status.textContent = '';
+  else if (model !== announced) status.textContent = `${model.info.name || 'The model'} is ready.`;
+  announced = model;
 }
 
-function setBusy(isBusy) {
-  send.disabled = isBusy;
-  stop.disabled = !isBusy;
-}
-
-function say(text) {
-  status.textContent = text;
+function elementOf({ role, content }) {
+  return Object.assign(document.createElement('p'), { className: role, textContent: content });
 }
 
 /** In Safari's private windows and with full storage, the conversation ends with the page. */
 function keep() {
   try {
-    localStorage.setItem(storageKey, JSON.stringify(messages));
+    localStorage.setItem(storageKey, JSON.stringify(chat.getState().messages));
   } catch (error) {
-    say(`The conversation cannot be kept: ${error.message}`);
+    status.textContent = `The conversation cannot be kept: ${error.message}`;
   }
 }
 
-function inMegabytes(loaded, total) {
+function inMegabytes({ loaded = 0, total } = {}) {
   const [done, all] = [loaded, total ?? NaN].map((bytes) => (bytes / 1e6).toFixed(1));
   return total ? `${done} of ${all} MB` : `${done} MB`;
 }
 
-form.addEventListener('submit', (event) => {
+form.addEventListener('submit', async (event) => {
   event.preventDefault();
   const question = input.value.trim();
   if (question === '' || send.disabled) return;
   input.value = '';
-  void ask(question);
-});
-stop.addEventListener('click', () => answering.abort());
-clear.addEventListener('click', () => {
-  answering.abort();
-  messages.length = 0;
-  log.replaceChildren();
+  const answer = await chat.ask(question);
+  if (!answer) input.value ||= question; // nothing was said, so it can be asked again
   keep();
 });
-file.addEventListener('change', () => file.files[0] && open(file.files[0]));
+stop.addEventListener('click', chat.stop);
+clear.addEventListener('click', () => {
+  chat.clear();
+  keep();
+});
+file.addEventListener('change', () => file.files[0] && chat.load(file.files[0]));
 addEventListener('dragover', (event) => event.preventDefault());
 addEventListener('drop', (event) => {
   event.preventDefault();
   const [dropped] = event.dataTransfer.files;
-  if (dropped) void open(dropped);
+  if (dropped) void chat.load(dropped);
 });
 addEventListener('pagehide', keep); // in the middle of an answer, what there is of it
 
-messages.forEach(show);
-void open('model.gguf');
+show();
+void chat.load('model.gguf');

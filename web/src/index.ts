@@ -1,5 +1,7 @@
 export { ModelCache } from './cache/model-cache.ts';
 export type { CachedFile } from './cache/model-cache.ts';
+export { Chat } from './chat.ts';
+export type { ChatSetup, ChatState } from './chat.ts';
 export { errorCodes, KingletError } from './errors.ts';
 export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';
