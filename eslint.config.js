@@ -57,8 +57,9 @@ export default defineConfig(
     },
   },
   {
-    files: ['examples/**/*.js'],
+    files: ['examples/**/*.{js,jsx}'],
     languageOptions: {
+      parserOptions: { ecmaFeatures: { jsx: true } },
       globals: globals([
         ...['AbortController', 'URLSearchParams', 'addEventListener', 'document', 'localStorage'],
         'location',

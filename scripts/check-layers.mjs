@@ -39,10 +39,11 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package may import only the engine's built modules and their types. One entry may also import
-// the types that it implements.
+// The package may import only the engine's built modules and their types. Two entries may also import
+// what they are for: the types of the AI SDK, and React.
+const packages = { 'web/src/ai-sdk': '@ai-sdk/provider', 'web/src/react': 'react' };
 for (const file of files('web/src', /\.ts$/)) {
-  const others = file.startsWith('web/src/ai-sdk/') ? ['@ai-sdk/provider'] : [];
+  const others = [packages[dirname(file)]];
   checkImports(
     file,
     (target) => target.startsWith('web/src/') || ['#engine', '#vision', ...others].includes(target),

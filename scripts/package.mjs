@@ -40,12 +40,13 @@ export async function buildPackage() {
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
-  const names = ['index', 'ai-sdk/index', 'openai/index', 'prompt-api/index', 'worker/worker'];
+  const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element'];
+  const names = ['index', ...entries.map((entry) => `${entry}/index`), 'worker/worker'];
   const bundle = await rolldown({
     cwd: root,
     input: Object.fromEntries(names.map((name) => [name, `web/src/${name}.ts`])),
     platform: 'neutral',
-    external: /^node:/,
+    external: [/^node:/, 'react'],
   });
   await bundle.write({
     ...{ dir: 'dist', format: 'es', sourcemap: true },

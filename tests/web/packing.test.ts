@@ -98,10 +98,10 @@ describe('the packed package', () => {
     }
   });
 
-  it('depends on nothing, and does nothing when it is imported', () => {
+  it('depends on nothing, and does nothing when it is imported, but define its element', () => {
     const manifest = JSON.parse(text('package.json')) as Record<string, unknown>;
     expect(manifest).not.toHaveProperty('dependencies');
-    expect(manifest.sideEffects).toBe(false);
+    expect(manifest.sideEffects).toEqual(['./dist/element/index.js']);
   });
 });
 
@@ -113,14 +113,15 @@ describe('an import', () => {
       const { openAI, createFetch } = await import('kinglet/openai');
       const { languageModel } = await import('kinglet/ai-sdk');
       const { languageModelClass } = await import('kinglet/prompt-api');
+      const { KingletChatElement } = await import('kinglet/element');
       const after = Object.getOwnPropertyNames(globalThis);
       if (typeof window !== 'undefined' || after.length !== before.length) process.exit(1);
-      const made = [openAI, createFetch, languageModel, languageModelClass];
+      const made = [openAI, createFetch, languageModel, languageModelClass, KingletChatElement];
       console.log(typeof Kinglet.load, KingletError.name, ...made.map((make) => typeof make));`;
     const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
       ...{ cwd: folder, encoding: 'utf8', timeout: 10_000 },
     });
-    expect(printed).toBe('function KingletError function function function function\n');
+    expect(printed).toBe('function KingletError function function function function function\n');
   });
 
   it('has types, whole by themselves', { timeout: 120_000 }, () => {
@@ -132,6 +133,14 @@ describe('an import', () => {
        import { embeddingModel, languageModel } from 'kinglet/ai-sdk';
        import type { LanguageModelV3 } from '@ai-sdk/provider';
        import { installPromptApi } from 'kinglet/prompt-api';
+       import { KingletChatElement } from 'kinglet/element';
+       import { useKinglet } from 'kinglet/react';
+       export function useAnswers(): readonly string[] {
+         const { messages, error } = useKinglet('model.gguf', { answer: { maxTokens: 9 } });
+         const element: KingletChatElement = document.createElement('kinglet-chat');
+         void [element.chat.load('model.gguf'), error?.message];
+         return messages.map(({ role }) => role);
+       }
        export async function ask(signal: AbortSignal): Promise<ChatCompletion | undefined> {
          await using model = await Kinglet.load('model.gguf', { signal });
          using session = await model.newSession();

@@ -22,13 +22,13 @@ describe('what is installed', () => {
   it('is the package alone: no dependencies, no scripts at installation', () => {
     const manifest = readJson('package.json') as Manifest;
     expect(manifest.dependencies ?? {}).toEqual({});
-    // Both are optional, so an installation leaves them out. The package takes only types from the
-    // first, and uses the second if it is installed.
-    expect(Object.keys(manifest.peerDependencies ?? {})).toEqual(['@ai-sdk/provider', 'sharp']);
-    expect(manifest.peerDependenciesMeta).toEqual({
-      '@ai-sdk/provider': { optional: true },
-      sharp: { optional: true },
-    });
+    // All are optional, so an installation leaves them out. The package takes only types from the
+    // first, and uses the last if it is installed; `kinglet/react` is for pages that have React.
+    const peers = ['@ai-sdk/provider', 'react', 'sharp'];
+    expect(Object.keys(manifest.peerDependencies ?? {})).toEqual(peers);
+    expect(manifest.peerDependenciesMeta).toEqual(
+      Object.fromEntries(peers.map((name) => [name, { optional: true }])),
+    );
     for (const path of readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
       if (!path.endsWith('.js')) continue;
       expect(readFileSync(join(root, 'dist', path), 'utf8'), path).not.toContain('@ai-sdk/');

@@ -1,0 +1,132 @@
+import type { Chat, ChatState } from '../chat.ts';
+import type { ChatMessage } from '../types.ts';
+import { styles } from './styles.ts';
+
+const speakers: Partial<Record<string, string>> = { user: 'You', assistant: 'Model' };
+
+/** The elements of a chat in a shadow root, and what their keys and buttons do. */
+export class ChatView {
+  readonly #chat: Chat;
+  readonly #log = make('div', 'log', { role: 'log', tabindex: '0', 'aria-label': 'Conversation' });
+  readonly #status = make('p', 'status', { role: 'status' });
+  readonly #progress = make('progress', 'progress', { 'aria-label': 'Loading the model' });
+  readonly #error = make('p', 'error', { role: 'alert' });
+  readonly #input = make('textarea', 'input', { rows: '1', 'aria-label': 'Message' });
+  readonly #send = slottedButton('send', 'Send');
+  readonly #stop = slottedButton('stop', 'Stop');
+  /** The messages that are shown, with their elements. */
+  readonly #shown: { message: ChatMessage; element: HTMLElement }[] = [];
+
+  constructor(root: ShadowRoot, chat: Chat) {
+    this.#chat = chat;
+    const sheet = new CSSStyleSheet(); // unlike an element, allowed by every Content-Security-Policy
+    sheet.replaceSync(styles);
+    root.adoptedStyleSheets = [sheet];
+    const form = make('form', 'form');
+    form.append(this.#input, this.#send, this.#stop);
+    root.append(this.#log, this.#progress, this.#status, this.#error, form);
+    this.#stop.type = 'button';
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#ask();
+    });
+    this.#stop.addEventListener('click', () => {
+      chat.stop();
+      this.#input.focus(); // the button goes
+    });
+    this.#input.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      void this.#ask();
+    });
+    root.addEventListener('keydown', (event) => {
+      if ((event as KeyboardEvent).key === 'Escape') chat.stop();
+    });
+  }
+
+  focus(options?: FocusOptions): void {
+    this.#input.focus(options);
+  }
+
+  setPlaceholder(text: string): void {
+    this.#input.placeholder = text;
+  }
+
+  show({ model, isLoading, progress, isAnswering, error, messages }: ChatState): void {
+    const isAtEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < 8;
+    for (const { element } of this.#shown.splice(messages.length)) element.remove();
+    messages.forEach((message, i) => {
+      this.#showMessage(message, i);
+    });
+    if (isAtEnd) this.#log.scrollTop = this.#log.scrollHeight;
+    // Screen readers wait for the whole answer.
+    this.#log.setAttribute('aria-busy', String(isAnswering));
+    this.#progress.hidden = !isLoading;
+    if (progress?.total) this.#progress.value = progress.loaded / progress.total;
+    else this.#progress.removeAttribute('value');
+    setText(this.#status, isLoading ? 'Loading the model' : '');
+    setText(this.#error, error?.message ?? '');
+    this.#send.disabled = !model;
+    this.#send.hidden = isAnswering;
+    this.#stop.hidden = !isAnswering;
+  }
+
+  async #ask(): Promise<void> {
+    const { model, isAnswering } = this.#chat.getState();
+    const question = this.#input.value.trim();
+    if (!model || isAnswering || question === '') return;
+    this.#input.value = '';
+    const answer = await this.#chat.ask(question);
+    // It can be asked again, unless another one has been typed.
+    if (!answer && this.#chat.getState().model) this.#input.value ||= question;
+  }
+
+  #showMessage(message: ChatMessage, i: number): void {
+    const shown = this.#shown[i];
+    if (shown?.message === message) return;
+    const element = elementOf(message);
+    if (shown) shown.element.replaceWith(element);
+    else this.#log.append(element);
+    this.#shown[i] = { message, element };
+  }
+}
+
+function elementOf({ role, content, reasoning_content: thought }: ChatMessage): HTMLElement {
+  const element = make('div', `message ${role}`);
+  const speaker = make('span', 'speaker');
+  speaker.textContent = `${speakers[role] ?? role}: `;
+  element.append(speaker);
+  if (thought) {
+    const thinking = make('div', 'thought');
+    thinking.textContent = thought;
+    element.append(thinking);
+  }
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
+  element.append(...parts.map((part) => (part.type === 'text' ? part.text : '🖼')));
+  return element;
+}
+
+function slottedButton(name: string, words: string): HTMLButtonElement {
+  const button = make('button', `button ${name}`);
+  const slot = document.createElement('slot');
+  slot.name = name;
+  slot.textContent = words;
+  button.append(slot);
+  return button;
+}
+
+function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  part: string,
+  attributes: Record<string, string> = {},
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  element.setAttribute('part', part);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+/** An element with a live role is read again when its text is set, even to the same. */
+function setText(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}

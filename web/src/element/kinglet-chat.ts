@@ -1,0 +1,90 @@
+import { Chat } from '../chat.ts';
+import type { ChatMessage } from '../types.ts';
+import { ChatView } from './chat-view.ts';
+
+// Where there are no elements, as on a server, the module can be imported all the same.
+const Base = 'HTMLElement' in globalThis ? HTMLElement : (Object as unknown as typeof HTMLElement);
+
+/**
+ * `<kinglet-chat model="model.gguf" system="Be brief.">`: a chat with a model that runs in the page.
+ *
+ * Attributes: `model` is the model's address, `system` its system message, `max-tokens` and
+ * `temperature` are options of its answers, and `placeholder` is the hint in the empty input. A change
+ * of `model` loads another model; the others take effect at the next question. {@link chat} has all that
+ * attributes cannot say.
+ *
+ * Slots, for other words than the English ones: `send` and `stop` are the contents of the buttons.
+ *
+ * Parts, for `::part(…)`: `log`, `message` (also `user` or `assistant`), `thought`, `status`,
+ * `progress`, `error`, `form`, `input`, `button` (also `send` or `stop`).
+ *
+ * Custom properties: `--kinglet-gap`, `--kinglet-radius`, `--kinglet-error-color`, and
+ * `--kinglet-user-color`, `--kinglet-user-background` and the same of `assistant`.
+ *
+ * Enter sends, Shift and Enter begin a new line, Escape stops. Each change of the conversation fires
+ * `change`, which does not bubble.
+ */
+export class KingletChatElement extends Base {
+  static readonly observedAttributes = [
+    ...['model', 'system', 'max-tokens', 'temperature', 'placeholder'],
+  ];
+
+  /**
+   * The conversation, for what attributes cannot say: load a file that was picked, set
+   * `chat.setup.load`, or read the messages.
+   */
+  readonly chat = new Chat();
+  readonly #view = new ChatView(this.attachShadow({ mode: 'open' }), this.chat);
+  #shown: readonly ChatMessage[] = [];
+
+  constructor() {
+    super();
+    this.chat.subscribe(() => {
+      const state = this.chat.getState();
+      this.#view.show(state);
+      if (state.messages === this.#shown) return;
+      this.#shown = state.messages;
+      this.dispatchEvent(new Event('change'));
+    });
+    this.#view.show(this.chat.getState());
+  }
+
+  /** Focuses the input. */
+  override focus(options?: FocusOptions): void {
+    this.#view.focus(options);
+  }
+
+  /** @internal */
+  connectedCallback(): void {
+    this.#load();
+  }
+
+  /** @internal */
+  disconnectedCallback(): void {
+    this.chat.dispose();
+  }
+
+  /** @internal Where browsers know this, an element that moves keeps its model. */
+  connectedMoveCallback(): void {
+    // Nothing changes.
+  }
+
+  /** @internal */
+  attributeChangedCallback(name: string, before: string | null, value: string | null): void {
+    const { setup } = this.chat;
+    const number = value === null ? undefined : Number(value);
+    if (name === 'model') {
+      if (this.isConnected && value !== before) this.#load();
+    } else if (name === 'placeholder') this.#view.setPlaceholder(value ?? '');
+    else if (name === 'system') this.chat.setup = { ...setup, system: value ?? undefined };
+    else {
+      const option = name === 'max-tokens' ? { maxTokens: number } : { temperature: number };
+      this.chat.setup = { ...setup, answer: { ...setup.answer, ...option } };
+    }
+  }
+
+  #load(): void {
+    const model = this.getAttribute('model');
+    if (model) void this.chat.load(model);
+  }
+}

@@ -1,0 +1,39 @@
+/** The styles of {@link KingletChatElement}. What a page may change is a part or a custom property. */
+export const styles = `
+  :host {
+    display: flex;
+    flex-direction: column;
+    gap: var(--kinglet-gap, 0.5rem);
+    min-height: 12rem;
+    color-scheme: light dark;
+  }
+  :host([hidden]), [hidden] { display: none; }
+  [part~='log'] { flex: 1; min-height: 0; overflow-y: auto; overscroll-behavior: contain; }
+  [part~='message'] {
+    box-sizing: border-box;
+    width: fit-content;
+    max-width: 85%;
+    margin: 0 0 var(--kinglet-gap, 0.5rem);
+    padding: 0.5em 0.75em;
+    border-radius: var(--kinglet-radius, 0.75em);
+    white-space: pre-wrap;
+    overflow-wrap: anywhere;
+  }
+  [part~='user'] {
+    margin-inline-start: auto;
+    color: var(--kinglet-user-color, CanvasText);
+    background: var(--kinglet-user-background, color-mix(in srgb, CanvasText 12%, Canvas));
+  }
+  [part~='assistant'] {
+    color: var(--kinglet-assistant-color, CanvasText);
+    background: var(--kinglet-assistant-background, color-mix(in srgb, CanvasText 4%, Canvas));
+  }
+  [part~='speaker'] { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  [part~='thought'] { opacity: 0.75; font-style: italic; }
+  [part~='progress'] { width: 100%; }
+  [part~='status'], [part~='error'] { margin: 0; }
+  [part~='error'] { color: var(--kinglet-error-color, light-dark(#b00020, #ff8a80)); }
+  [part~='form'] { display: flex; gap: var(--kinglet-gap, 0.5rem); margin: 0; }
+  [part~='input'] { flex: 1; min-width: 0; font: inherit; resize: none; field-sizing: content; max-height: 8lh; }
+  [part~='button'] { font: inherit; }
+`;
