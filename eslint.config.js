@@ -62,8 +62,15 @@ export default defineConfig(
       parserOptions: { ecmaFeatures: { jsx: true } },
       globals: globals([
         ...['AbortController', 'URLSearchParams', 'addEventListener', 'document', 'localStorage'],
-        'location',
+        ...['location', 'navigator'],
       ]),
+    },
+  },
+  {
+    files: ['examples/offline/service-worker.js'],
+    languageOptions: {
+      sourceType: 'script',
+      globals: globals(['caches', 'fetch', 'importScripts', 'isolated', 'registration']),
     },
   },
   {

@@ -1,6 +1,8 @@
 // Makes a page cross-origin isolated where the host sets no headers, so that threads work. Copy this
 // file next to the page and begin the page with <script src="isolate.js"></script>. It registers
-// itself as a service worker, which adds the headers, and reloads the page once.
+// itself as a service worker, which adds the headers, and reloads the page once. A page that has a
+// service worker of its own names it, <script src="isolate.js" data-worker="service-worker.js">; that
+// worker imports this file after its own listeners, and gives what it answers to isolated().
 if (typeof document === 'undefined') {
   addEventListener('install', () => skipWaiting());
   addEventListener('activate', (event) => event.waitUntil(clients.claim()));
@@ -15,6 +17,7 @@ if (typeof document === 'undefined') {
   });
 } else if (!crossOriginIsolated && isSecureContext && 'serviceWorker' in navigator) {
   const { serviceWorker } = navigator;
+  const { src, dataset } = document.currentScript;
   const reload = () => {
     // Once only: the browser may not isolate the page all the same.
     const key = 'kinglet isolate';
@@ -24,7 +27,7 @@ if (typeof document === 'undefined') {
   };
   serviceWorker.addEventListener('controllerchange', reload);
   serviceWorker
-    .register(document.currentScript.src)
+    .register(dataset.worker ?? src)
     .then(() => serviceWorker.controller && reload())
     .catch((error) => console.warn('The page stays without threads:', error));
 } else if (crossOriginIsolated) {

@@ -1,12 +1,14 @@
 // Opens the recipes of the folder examples in Chromium, with the packed package next to them.
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import { Kinglet, similarity } from 'kinglet';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { accessibilityFaults } from './demo-page.ts';
 import { installPacked } from './packed.ts';
+import { exactly } from './scripted-model.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
 const policy =
@@ -20,13 +22,14 @@ let folder: string;
 let served: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   ({ folder } = installPacked('recipes'));
-  for (const recipe of ['chat', 'element']) {
+  for (const recipe of ['chat', 'element', 'rag', 'tools', 'offline']) {
     cpSync(join(root, 'examples', recipe), join(folder, recipe), { recursive: true });
     cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, recipe, 'kinglet'), {
       recursive: true,
     });
     writeFileSync(join(folder, recipe, 'model.gguf'), model);
   }
+  cpSync(join(root, 'tests/fixtures/encoder/nomic-bert.gguf'), join(folder, 'rag/embedder.gguf'));
   served = await serve(folder, { headers: { 'Content-Security-Policy': policy } });
   browser = await launchHeadlessShell();
 }, 120_000);
@@ -36,8 +39,15 @@ afterAll(async () => {
   served.server.close();
 });
 
-/** Opens a recipe as a new visitor. What the browser's console complains of fails the test. */
+/** Opens a recipe as a new visitor. */
 async function open(recipe: string): Promise<Page> {
+  const { page } = await visit();
+  await page.goto(`${served.url}${recipe}/`);
+  return page;
+}
+
+/** Makes a page of a new visitor. What the browser's console complains of fails the test. */
+async function visit(): Promise<{ page: Page; context: BrowserContext }> {
   const context = await browser.newContext();
   const page = await context.newPage();
   const complaints: string[] = [];
@@ -49,8 +59,7 @@ async function open(recipe: string): Promise<Page> {
     await context.close();
     expect(complaints).toEqual([]);
   });
-  await page.goto(`${served.url}${recipe}/`);
-  return page;
+  return { page, context };
 }
 
 describe('chat', () => {
@@ -61,6 +70,7 @@ describe('chat', () => {
     await ready(page);
     await page.locator('input[name=message]').fill(question);
     await page.locator('input[name=message]').press('Enter');
+    await page.locator('#log .user', { hasText: question }).waitFor(); // the page is at it
   }
 
   it('streams answers, and keeps the conversation over reloads until it is cleared', async () => {
@@ -253,5 +263,226 @@ describe('element', () => {
       document.querySelector('kinglet-chat')!.remove();
     });
     await expect.poll(() => page.workers().length).toBe(0);
+  });
+});
+
+describe('rag', () => {
+  const birds = 'A robin sings at dawn.\n\nThe owl hunts at night, and sleeps by day.';
+  const trains = 'The last train leaves at ten.\r\n \r\nTickets are sold on board.';
+
+  it('finds passages of dropped files, and answers with them', async () => {
+    const page = await open('rag');
+    const send = page.locator('button[name=send]:enabled');
+    await send.waitFor();
+    const ask = async (question: string) => {
+      await page.locator('input[name=question]').fill(question);
+      await page.locator('input[name=question]').press('Enter');
+    };
+    await ask('When does the train leave?');
+    expect(await page.getByRole('status').textContent()).toBe('Add a text first.');
+    await page.evaluate(
+      (files) => {
+        const data = new DataTransfer();
+        for (const [name, text] of files) data.items.add(new File([text!], name!));
+        document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer: data }));
+      },
+      [
+        ['birds.txt', birds],
+        ['trains.txt', trains],
+        ['empty.txt', '\n\n'],
+      ],
+    );
+    await page.getByRole('status').filter({ hasText: '4 passages can be found.' }).waitFor();
+    expect(await page.locator('#texts li').allTextContents()).toEqual(['birds.txt', 'trains.txt']);
+    const passages = [birds, trains].flatMap((text) => text.split(/\n\s*\n/));
+    const texts = passages.map((text) => text.trim());
+    const question = 'When does the train leave?';
+    const best = await nearest(question, texts);
+    await ask(question);
+    await page.locator('#answer:not(:empty)').waitFor();
+    await send.waitFor();
+    expect(await page.locator('#sources li').allTextContents()).toEqual(
+      best.map((i) => `${i < 2 ? 'birds' : 'trains'}.txt: ${texts[i]!}`),
+    );
+    // The same words, said to the same model.
+    const listed = best.map((text, i) => `[${String(i + 1)}] ${texts[text]!}`).join('\n\n');
+    const chat = await Kinglet.load(new Blob([model]), { nThreads: 1 });
+    const prompt = `${listed}\n\nAnswer with these sources only, and name their numbers: ${question}`;
+    const { text } = await chat.chat(prompt, { temperature: 0 }).result;
+    chat.dispose();
+    expect(text).not.toBe('');
+    expect(await page.locator('#answer').textContent()).toBe(text);
+  });
+
+  it('reads a file again that is picked again, in parts where a paragraph is long', async () => {
+    const page = await open('rag');
+    await page.locator('button[name=send]:enabled').waitFor();
+    const pick = (text: string) =>
+      page
+        .locator('#files')
+        .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await pick('word '.repeat(400)); // 2000 characters
+    await page.getByRole('status').filter({ hasText: '3 passages' }).waitFor();
+    await pick(birds);
+    await page.getByRole('status').filter({ hasText: '2 passages' }).waitFor();
+    expect(await page.locator('#texts li').count()).toBe(1);
+  });
+
+  /** The indexes of the three texts that are nearest to a question, by the same model in Node. */
+  async function nearest(question: string, texts: string[]): Promise<number[]> {
+    const file = new Blob([readFileSync(join(folder, 'rag/embedder.gguf'))]);
+    const embedder = await Kinglet.load(file, { nThreads: 1 });
+    const vectors = await embedder.embed(texts, { prompt: 'search_document: ' });
+    const wanted = await embedder.embed(question, { prompt: 'search_query: ' });
+    embedder.dispose();
+    return vectors
+      .map((vector, i) => ({ i, score: similarity(vector, wanted) }))
+      .sort((a, b) => b.score - a.score)
+      .slice(0, 3)
+      .map(({ i }) => i);
+  }
+});
+
+describe('tools', () => {
+  /** A template that leaves room for some turns in the 512 tokens of the model's context. */
+  const terse =
+    '{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}' +
+    '{% for m in messages %}{{ m.role }}: {{ m.content }}{% for call in m.tool_calls or [] %}' +
+    '<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %} {% endfor %}';
+  const call = (name: string, given: object) =>
+    `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`;
+
+  /**
+   * Opens the page with a model that gives these answers. A grammar lets the real model write nothing
+   * else, so all that reads calls and results is real.
+   */
+  async function openScripted(answers: string[]): Promise<Page> {
+    const { page } = await visit();
+    const grammars = answers.map((answer) => exactly(answer));
+    await page.addInitScript((given) => {
+      Object.assign(globalThis, { grammars: given, prompts: [] });
+    }, grammars);
+    await page.goto(`${served.url}tools/`);
+    await page.locator('button:enabled').waitFor();
+    return page;
+  }
+
+  beforeAll(() => {
+    const inTools = (name: string) => join(folder, 'tools', name);
+    writeFileSync(inTools('model.gguf'), withChatTemplate(readFileSync(storyModel), terse));
+    renameSync(inTools('kinglet/index.js'), inTools('kinglet/package.js'));
+    writeFileSync(
+      inTools('kinglet/index.js'),
+      `import { Kinglet } from './package.js';
+       export * from './package.js';
+       const load = Kinglet.load;
+       Kinglet.load = async (...given) => {
+         const model = await load(...given);
+         const { chat } = model;
+         model.chat = (messages, options) => {
+           prompts.push(structuredClone(messages));
+           return chat.call(model, messages, { ...options, grammar: grammars.shift() });
+         };
+         return model;
+       };`,
+    );
+  });
+
+  /** Asks, and waits until the model has given its last answer. */
+  async function ask(page: Page, question: string) {
+    await page.locator('input').fill(question);
+    await page.locator('input').press('Enter');
+    await page.waitForFunction(
+      () => (globalThis as unknown as { grammars: string[] }).grammars.length === 0,
+    );
+    await page.locator('button:enabled').waitFor();
+    return {
+      calls: await page.locator('#calls li').allTextContents(),
+      answer: await page.locator('#answer').textContent(),
+      status: await page.getByRole('status').textContent(),
+      prompts: await page.evaluate(() => (globalThis as unknown as { prompts: object[] }).prompts),
+    };
+  }
+
+  it('calls what the model asks for, and gives it the results, until it answers', async () => {
+    const page = await openScripted([
+      call('add', { numbers: [2, 3] }),
+      call('add', { numbers: [5, 4] }) + call('get_time', { zone: 'Nowhere' }),
+      'It is 9.',
+    ]);
+    expect(await page.getByRole('status').textContent()).toBe('Ready.');
+    const { calls, answer, status, prompts } = await ask(page, 'What is 2 and 3 and 4?');
+    expect(calls).toEqual([
+      'add({"numbers":[2,3]}) → 5',
+      'add({"numbers":[5,4]}) → 9',
+      expect.stringMatching(/^get_time\(\{"zone":"Nowhere"\}\) → \{"error":".+Nowhere.*"\}$/),
+    ]);
+    expect(answer).toBe('It is 9.');
+    expect(status).toBe('');
+    expect(prompts).toHaveLength(3);
+    expect(prompts[2]).toMatchObject([
+      { role: 'user', content: 'What is 2 and 3 and 4?' },
+      {
+        role: 'assistant',
+        tool_calls: [{ function: { name: 'add', arguments: '{"numbers":[2,3]}' } }],
+      },
+      { role: 'tool', name: 'add', content: '5' },
+      { role: 'assistant', tool_calls: [{}, {}] },
+      { role: 'tool', name: 'add', content: '9' },
+      { role: 'tool', name: 'get_time', content: expect.stringContaining('error') as string },
+    ]);
+  });
+
+  it('ends a model that only calls, and says so; a call of what is not there is no call', async () => {
+    const again = call('add', { numbers: [2, 3] });
+    const page = await openScripted(Array.from({ length: 5 }, () => again));
+    const { calls, status } = await ask(page, 'What is 2 and 3?');
+    expect(calls).toEqual(Array.from({ length: 5 }, () => 'add({"numbers":[2,3]}) → 5'));
+    expect(status).toBe('No answer after 5 steps.');
+    const other = await openScripted([call('constructor', {})]);
+    const { calls: none, answer } = await ask(other, 'What is 2 and 3?');
+    expect(none).toEqual([]);
+    expect(answer).toBe(call('constructor', {}));
+  });
+});
+
+describe('offline', () => {
+  it.each([
+    ['sets the headers for threads', true],
+    ['sets none', false],
+  ])('works without a network after one visit, if the host %s', async (_, isolated) => {
+    const headers = { 'Content-Security-Policy': policy };
+    const { server, url } = await serve(join(folder, 'offline'), { isolated, headers });
+    const { page, context } = await visit();
+    const asked: string[] = [];
+    server.on('request', ({ url: path }) => asked.push(path!));
+    await page.goto(url);
+    const answer = async () => {
+      await page.getByRole('button', { name: 'Send', disabled: false }).waitFor();
+      await page.getByRole('textbox').fill('Once upon a time');
+      await page.getByRole('textbox').press('Enter');
+      await page.locator('kinglet-chat [role=log][aria-busy=false] [part~=assistant]').waitFor();
+      expect(await page.locator('kinglet-chat [part~=assistant]').textContent()).not.toBe('');
+      return page.evaluate(() => {
+        const { model } = document.querySelector('kinglet-chat')!.chat.getState();
+        return { isIsolated: crossOriginIsolated, variant: model!.info.runtime.variant };
+      });
+    };
+    const first = await answer();
+    expect(first.isIsolated).toBe(true); // the service worker sees to it
+    expect(asked.filter((path) => path.endsWith('.wasm'))).toHaveLength(1);
+    await context.setOffline(true);
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+    const before = asked.length;
+    await page.reload();
+    expect(await answer()).toEqual(first);
+    expect(asked).toHaveLength(before);
+    const kept = await page.evaluate(async () => {
+      const cache = await caches.open('kinglet offline');
+      return (await cache.keys()).map((request) => new URL(request.url).pathname);
+    });
+    expect(kept).toContain(`/kinglet/engine/kinglet-${first.variant}.wasm`);
+    expect(kept.filter((path) => path.endsWith('.gguf'))).toEqual([]);
   });
 });
