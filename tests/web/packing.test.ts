@@ -41,7 +41,7 @@ describe('the packed package', () => {
     );
     expect(others.sort()).toEqual([
       ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
-      ...['demo/models/README.md', 'package.json'],
+      ...['bin/kinglet.mjs', 'demo/models/README.md', 'package.json'],
     ]);
   });
 

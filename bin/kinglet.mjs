@@ -1,0 +1,198 @@
+#!/usr/bin/env node
+// npx kinglet new FOLDER: begins a page, as a copy of one of the examples that come with the package.
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const here = fileURLToPath(new URL('..', import.meta.url));
+const { version } = readJson(join(here, 'package.json'));
+
+const hub = 'https://huggingface.co';
+const chatModel = `${hub}/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf`;
+const toolModel = `${hub}/LiquidAI/LFM2.5-350M-GGUF/resolve/main/LFM2.5-350M-Q4_K_M.gguf`;
+const embedder = `${hub}/nomic-ai/nomic-embed-text-v1.5-GGUF/resolve/main/nomic-embed-text-v1.5.Q8_0.gguf`;
+
+/** The examples that can be copied, and small models that suit them, by the names in the example. */
+const templates = {
+  chat: {
+    about: 'a chat that streams, stops and keeps its conversation',
+    models: { 'model.gguf': chatModel },
+  },
+  react: {
+    about: 'a chat in React, built by Vite',
+    models: { 'public/model.gguf': chatModel },
+  },
+  element: {
+    about: 'the element <kinglet-chat>, in one HTML file',
+    models: { 'model.gguf': chatModel },
+  },
+  rag: {
+    about: 'answers with what dropped text files say',
+    models: { 'model.gguf': chatModel, 'embedder.gguf': embedder },
+  },
+  tools: {
+    about: 'a model that calls functions of the page',
+    models: { 'model.gguf': toolModel },
+  },
+  offline: {
+    about: 'a chat that works without a network after one visit',
+    models: { 'model.gguf': chatModel },
+  },
+};
+const listed = Object.entries(templates)
+  .map(([name, { about }]) => `  ${name.padEnd(9)}${about}`)
+  .join('\n');
+
+const options = {
+  template: { type: 'string', short: 't' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+};
+const help = `Usage: kinglet new FOLDER [--template NAME]
+
+Copies a page to begin with into a new or empty folder.
+
+Options:
+  -t, --template NAME  which page; default: chat
+  -h, --help           print this
+  --version            print the version
+
+Templates:
+${listed}
+
+The program that runs models without a browser is built from source: docs/program.md.`;
+
+main(process.argv.slice(2));
+
+function main(given) {
+  // Not strict, because its errors suggest nothing.
+  const { values, positionals, tokens } = parseArgs({
+    ...{ args: given, options, allowPositionals: true, strict: false, tokens: true },
+  });
+  for (const { kind, name, rawName } of tokens) {
+    if (kind !== 'option' || Object.hasOwn(options, name)) continue;
+    const spellings = Object.keys(options).map((option) => `--${option}`);
+    refuse(
+      `kinglet has no option "${rawName}"; ${didYouMean(rawName, spellings, 'kinglet --help lists them')}`,
+    );
+  }
+  if (values.version) return void console.log(`kinglet ${version}`);
+  if (values.help || given.length === 0) return void console.log(help);
+  const [command, folder, ...others] = positionals;
+  if (command !== 'new') {
+    // "new" is too short to be suggested, and the only one.
+    refuse(`kinglet has no command "${command ?? ''}"; kinglet new FOLDER makes a page`);
+  }
+  if (folder === undefined) refuse('a folder is missing: kinglet new FOLDER');
+  if (others.length > 0) refuse(`one folder is expected, and "${others[0]}" follows`);
+  const { template = 'chat' } = values;
+  if (typeof template !== 'string') refuse('a name is missing: --template NAME');
+  if (!Object.hasOwn(templates, template)) {
+    const names = Object.keys(templates);
+    const meant = didYouMean(template, names, 'these are the templates:');
+    refuse(`there is no template "${template}"; ${meant}\n${listed}`);
+  }
+  makePage(resolve(folder), template);
+}
+
+function makePage(target, template) {
+  if (existsSync(target)) {
+    let names;
+    try {
+      names = readdirSync(target);
+    } catch (error) {
+      refuse(`${target} cannot be used as a folder: ${error.message}`);
+    }
+    if (names.length > 0) refuse(`${target} is not empty: name another folder`);
+  }
+  cpSync(join(here, 'examples', template), target, { recursive: true });
+  const manifestPath = join(target, 'package.json');
+  const isBuilt = existsSync(manifestPath);
+  if (isBuilt) {
+    const manifest = readJson(manifestPath);
+    manifest.name = nameOf(target);
+    manifest.dependencies.kinglet = `^${version}`;
+    writeFileSync(manifestPath, `${JSON.stringify(manifest, undefined, 2)}\n`);
+  } else {
+    // Without a build, the page loads the package from the folder next to it.
+    cpSync(join(here, 'dist'), join(target, 'kinglet'), { recursive: true });
+  }
+  tell(target, template, isBuilt);
+}
+
+/** Prints what to do next. */
+function tell(target, template, isBuilt) {
+  const way = relative('.', target) || '.';
+  const downloads = Object.entries(templates[template].models).map(
+    ([name, address]) => `  curl -L --create-dirs -o ${name} ${address}`,
+  );
+  const start = isBuilt ? ['  npm install', '  npm run dev'] : ['  npx http-server -c-1'];
+  console.log(
+    [
+      `${way} is ${templates[template].about}. It needs a model, for example:`,
+      ...['', ...(way === '.' ? [] : [`  cd ${/\s/.test(way) ? JSON.stringify(way) : way}`])],
+      ...downloads,
+      ...start,
+      ...['', `Other models: ${relative('.', join(here, 'docs/models.md'))}`],
+    ].join('\n'),
+  );
+}
+
+/** Returns a name that npm allows. */
+function nameOf(target) {
+  const name = basename(target)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '');
+  return name || 'my-page';
+}
+
+function readJson(path) {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+/** Returns a question whether another name was meant; without one, where the names are. */
+function didYouMean(word, known, lists) {
+  const meant = meantBy(word, known);
+  return meant === undefined ? lists : `did you mean ${meant}?`;
+}
+
+/**
+ * Returns the known name, of at least four letters, that differs in one letter that was added, left
+ * out, replaced or swapped with its neighbour, or in two if both names are longer than five: the rule
+ * of the program (src/base/misspelling.cpp).
+ */
+function meantBy(word, known) {
+  let meant;
+  let least = 3;
+  for (const candidate of known) {
+    if (candidate.length < 4) continue;
+    const n = editDistance(word.toLowerCase(), candidate);
+    if (n >= least || n > (Math.min(candidate.length, word.length) > 5 ? 2 : 1)) continue;
+    least = n;
+    meant = candidate;
+  }
+  return meant;
+}
+
+/** Returns how many letters were added, left out, replaced or swapped. */
+function editDistance(a, b) {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; ++i) {
+    const row = [i];
+    for (let j = 1; j <= b.length; ++j) {
+      const replaced = rows[i - 1][j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row[j] = Math.min(replaced, rows[i - 1][j] + 1, row[j - 1] + 1);
+      const areSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (areSwapped) row[j] = Math.min(row[j], rows[i - 2][j - 2] + 1);
+    }
+    rows.push(row);
+  }
+  return rows[a.length][b.length];
+}
+
+function refuse(reason) {
+  console.error(`kinglet: ${reason}`);
+  process.exit(1);
+}

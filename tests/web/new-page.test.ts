@@ -1,0 +1,160 @@
+// npx kinglet new, from the packed package: each page that it makes is opened in Chromium.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
+import { serve } from '../../scripts/serve.mjs';
+import { installPacked } from './packed.ts';
+import { root, storyModel, withChatTemplate } from './support.ts';
+
+let browser: Browser;
+let folder: string;
+let program: string;
+let version: string;
+beforeAll(async () => {
+  ({ folder } = installPacked('new-page'));
+  const installed = join(folder, 'node_modules/kinglet');
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
+    bin: { kinglet: string };
+    version: string;
+  };
+  ({ version } = manifest);
+  program = join(installed, manifest.bin.kinglet);
+  browser = await launchHeadlessShell();
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+});
+
+function kinglet(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+    ...{ cwd: folder, encoding: 'utf8' },
+  });
+  return { status, stdout, stderr };
+}
+
+const enabled = (selector: string) => (page: Page) => page.locator(`${selector}:enabled`).waitFor();
+
+describe('a page for each template', () => {
+  it.each([
+    ['chat', enabled('button[name=send]')],
+    ['element', enabled('kinglet-chat button[part~=send]')],
+    ['rag', enabled('button[name=send]')],
+    ['tools', enabled('button[name=send]')],
+    ['offline', enabled('kinglet-chat button[part~=send]')],
+    [
+      'react',
+      async (page: Page) => {
+        await page.locator('input').fill('Once upon a time');
+        await enabled('button')(page);
+      },
+    ],
+  ])('%s', async (template, ready) => {
+    const name = `My ${template} page`;
+    const { status, stdout, stderr } = kinglet('new', name, '--template', template);
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    const page = join(folder, name);
+    const isBuilt = existsSync(join(page, 'package.json'));
+    expect(isBuilt).toBe(template === 'react');
+    const commands = stdout.split('\n').filter((line) => line.startsWith('  '));
+    expect(commands[0]).toBe(`  cd ${JSON.stringify(name)}`);
+    // The models that are named are put where the commands put them.
+    const models = commands.flatMap((command) => / -o (\S+) https:/.exec(command)?.[1] ?? []);
+    expect(models).toHaveLength(template === 'rag' ? 2 : 1);
+    const model = withChatTemplate(readFileSync(storyModel), '{{ messages[-1].content }}');
+    for (const file of models) {
+      mkdirSync(join(page, file, '..'), { recursive: true });
+      if (file === 'embedder.gguf') {
+        cpSync(join(root, 'tests/fixtures/encoder/nomic-bert.gguf'), join(page, file));
+      } else writeFileSync(join(page, file), model);
+    }
+    if (isBuilt) {
+      expect(commands.slice(-2)).toEqual(['  npm install', '  npm run dev']);
+      const manifest = JSON.parse(readFileSync(join(page, 'package.json'), 'utf8')) as object;
+      expect(manifest).toMatchObject({
+        name: 'my-react-page',
+        dependencies: { kinglet: `^${version}` },
+      });
+      // What `npm install` gives is found above.
+      execFileSync(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build'], {
+        ...{ cwd: page, stdio: 'pipe' },
+      });
+    }
+    const { server, url } = await serve(isBuilt ? join(page, 'dist') : page, { isolated: false });
+    const opened = await browser.newPage();
+    const errors: string[] = [];
+    opened.on('pageerror', (error) => errors.push(error.message));
+    onTestFinished(async () => {
+      await opened.close();
+      server.closeAllConnections();
+      server.close();
+      expect(errors).toEqual([]);
+    });
+    await opened.goto(url);
+    await ready(opened);
+  });
+});
+
+describe('kinglet', () => {
+  it('explains itself', () => {
+    const help = kinglet('--help');
+    expect(help.status).toBe(0);
+    for (const name of ['chat', 'react', 'element', 'rag', 'tools', 'offline']) {
+      expect(help.stdout).toContain(`  ${name} `);
+    }
+    expect(kinglet()).toEqual(help);
+    expect(kinglet('--version').stdout).toBe(`kinglet ${version}\n`);
+  });
+
+  it.each([
+    [
+      ['new', 'x', '--template', 'reakt'],
+      /^kinglet: there is no template "reakt"; did you mean react\?\n {2}chat /,
+    ],
+    [
+      ['new', 'x', '-t', 'game'],
+      /^kinglet: there is no template "game"; these are the templates:\n {2}chat /,
+    ],
+    [
+      ['new', 'x', '--tempalte=chat'],
+      /^kinglet: kinglet has no option "--tempalte"; did you mean --template\?\n$/,
+    ],
+    [
+      ['new', 'x', '--fast'],
+      /^kinglet: kinglet has no option "--fast"; kinglet --help lists them\n$/,
+    ],
+    [['new', 'x', '--template'], /^kinglet: a name is missing: --template NAME\n$/],
+    [['new'], /^kinglet: a folder is missing: kinglet new FOLDER\n$/],
+    [['new', 'x', 'y'], /^kinglet: one folder is expected, and "y" follows\n$/],
+    [['make', 'x'], /^kinglet: kinglet has no command "make"; kinglet new FOLDER makes a page\n$/],
+  ])('refuses %j', (args, message) => {
+    const { status, stdout, stderr } = kinglet(...args);
+    expect(stderr).toMatch(message);
+    expect([status, stdout]).toEqual([1, '']);
+    expect(existsSync(join(folder, 'x'))).toBe(false);
+  });
+
+  it('writes into an empty folder, and into no other', () => {
+    const place = (name: string) => join(folder, name);
+    mkdirSync(place('empty'));
+    expect(kinglet('new', 'empty').status).toBe(0);
+    expect(readdirSync(place('empty')).sort()).toEqual([
+      'index.html',
+      'kinglet',
+      'main.js',
+      'style.css',
+    ]);
+    mkdirSync(place('full'));
+    writeFileSync(place('full/notes.txt'), 'mine');
+    const refused = kinglet('new', 'full');
+    expect(refused.stderr).toMatch(/^kinglet: .*full is not empty: name another folder\n$/);
+    expect(refused.status).toBe(1);
+    expect(readdirSync(place('full'))).toEqual(['notes.txt']);
+    const file = kinglet('new', 'full/notes.txt');
+    expect(file.stderr).toMatch(/notes\.txt cannot be used as a folder: ENOTDIR/);
+    expect(readFileSync(place('full/notes.txt'), 'utf8')).toBe('mine');
+  });
+});
