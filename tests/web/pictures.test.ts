@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { LanguageModelV3Prompt } from '@ai-sdk/provider';
 import { generateText } from 'ai';
+import { generateText as generateText7 } from 'ai-7';
 import { Kinglet } from 'kinglet';
 import type { ChatMessage, ContentPart, ImageProgress, ImageSource, LoadOptions } from 'kinglet';
 import { languageModel } from 'kinglet/ai-sdk';
@@ -340,14 +341,17 @@ describe('the messages of other APIs', () => {
     }
   });
 
-  it('may have pictures in every form of the AI SDK', async () => {
+  it.each([
+    ['6', generateText],
+    ['7', generateText7 as unknown as typeof generateText],
+  ])('may have pictures in every form of the AI SDK %s', async (_, ask) => {
     for (const data of [gif, base64, new URL(url)]) {
       await expect(doGenerate({ role: 'user', content: [filePart(data)] })).rejects.toMatchObject(
         seen,
       );
     }
     const look = (image: Uint8Array | string | URL) =>
-      generateText({
+      ask({
         ...{ model: languageModel(model), maxRetries: 0 },
         messages: [{ role: 'user', content: [{ type: 'image', image }] }],
       });

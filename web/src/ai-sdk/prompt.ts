@@ -154,7 +154,8 @@ interface Part {
 
 function partOf({ type, text, data, mediaType = '' }: Part): MessagePart {
   if (type === 'text' && text !== undefined) return { type, text };
-  if (data !== undefined && /^image\//i.test(mediaType)) {
+  // Version 7 of the SDK says only `image` of a URL.
+  if (data !== undefined && /^image(\/|$)/i.test(mediaType)) {
     return { type: 'image_url', image_url: { url: urlOf(data, mediaType) } };
   }
   const kind = mediaType === '' ? `"${type}"` : `"${type}" (${mediaType})`;
