@@ -9,6 +9,4 @@ export default {
   server: { headers },
   preview: { headers },
   build: { target: 'es2022' },
-  // If Vite bundled the package in advance, the package would lose its worker and its wasm.
-  optimizeDeps: { exclude: ['kinglet'] },
 };

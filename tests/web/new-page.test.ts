@@ -1,12 +1,13 @@
 // npx kinglet new, from the packed package: each page that it makes is opened in Chromium.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
+import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
-import { installPacked } from './packed.ts';
+import { addPacked, installPacked } from './packed.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
 let browser: Browser;
@@ -36,6 +37,28 @@ function kinglet(...args: string[]) {
 }
 
 const enabled = (selector: string) => (page: Page) => page.locator(`${selector}:enabled`).waitFor();
+
+async function served(page: string) {
+  const { server, url } = await serve(page, { isolated: false });
+  const close = () => {
+    server.closeAllConnections();
+    return Promise.resolve(server.close());
+  };
+  return { url, close };
+}
+
+/** What `npm install` and `npm run dev` do. React is found in the folders above. */
+async function developed(page: string) {
+  addPacked(page);
+  const server = await createServer({
+    ...{ root: page, configFile: join(page, 'vite.config.js'), logLevel: 'error' },
+    ...{ cacheDir: join(page, 'cache'), server: { port: 0, host: '127.0.0.1' } },
+  });
+  await server.listen();
+  const address = server.httpServer!.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return { url: `http://127.0.0.1:${String(address.port)}/`, close: () => server.close() };
+}
 
 describe('a page for each template', () => {
   it.each([
@@ -78,19 +101,14 @@ describe('a page for each template', () => {
         name: 'my-react-page',
         dependencies: { kinglet: `^${version}` },
       });
-      // What `npm install` gives is found above.
-      execFileSync(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build'], {
-        ...{ cwd: page, stdio: 'pipe' },
-      });
     }
-    const { server, url } = await serve(isBuilt ? join(page, 'dist') : page, { isolated: false });
+    const { url, close } = await (isBuilt ? developed(page) : served(page));
     const opened = await browser.newPage();
     const errors: string[] = [];
     opened.on('pageerror', (error) => errors.push(error.message));
     onTestFinished(async () => {
       await opened.close();
-      server.closeAllConnections();
-      server.close();
+      await close();
       expect(errors).toEqual([]);
     });
     await opened.goto(url);

@@ -212,6 +212,12 @@ describe('element', () => {
     }
     const background = (name: string) =>
       part(page, name).evaluate((element) => getComputedStyle(element).backgroundColor);
+    await page.evaluate(() => {
+      const words = Object.assign(document.createElement('span'), { textContent: 'Fragen' });
+      words.slot = 'send';
+      document.querySelector('kinglet-chat')!.append(words);
+    });
+    expect(await page.getByRole('button', { name: 'Fragen' }).isEnabled()).toBe(true);
     expect(await background('user')).toBe('rgb(36, 69, 42)'); // the page's custom property
     const weight = (element: Element) => getComputedStyle(element).fontWeight;
     expect(await part(page, 'send').evaluate(weight)).toBe('700');
