@@ -34,6 +34,6 @@ export const styles = `
   [part~='status'], [part~='error'] { margin: 0; }
   [part~='error'] { color: var(--kinglet-error-color, light-dark(#b00020, #ff8a80)); }
   [part~='form'] { display: flex; gap: var(--kinglet-gap, 0.5rem); margin: 0; }
-  [part~='input'] { flex: 1; min-width: 0; font: inherit; resize: none; field-sizing: content; max-height: 8lh; }
+  [part~='input'] { flex: 1; min-width: 0; padding: 0.4em; font: inherit; resize: none; field-sizing: content; max-height: 8lh; }
   [part~='button'] { font: inherit; }
 `;
