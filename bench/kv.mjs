@@ -4,11 +4,12 @@
 //   --only quality,native,chromium,fork   measures only these; docs/kv.json keeps the other results
 //   --model NAME,…                        only these models: kinglet-stories-5m, smollm2-135m;
 //                                         qwen2.5-0.5b (only its speed) must be named
+//   --file PATH                           only the speed of another model, such as a real one
 //   --kinds f32,int8,…                    default: all
 //   --contexts 128,512,2048               those above the model's own context length are left out
 //   --repeats N                           default 3; the best one counts
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
@@ -16,7 +17,7 @@ import { drawKv } from './kv-plot.mjs';
 import { measureQuality } from './kv-quality.mjs';
 import { describeFork, kvTables } from './kv-report.mjs';
 import { machineName } from './machine.mjs';
-import { buildPrograms, prepareModel, runProgram } from './models.mjs';
+import { buildPrograms, copyModel, prepareModel, runProgram } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import { places } from './places.mjs';
 import { replaceInFile } from './table.mjs';
@@ -49,13 +50,16 @@ const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: parts.join(',') },
     model: { type: 'string', default: usual.join(',') },
+    file: { type: 'string' },
     kinds: { type: 'string', default: allKinds.join(',') },
     contexts: { type: 'string', default: '128,512,2048' },
     repeats: { type: 'string', default: '3' },
   },
 });
 const only = namesOf('only', options.only, parts);
-const chosen = namesOf('model', options.model, Object.keys(models));
+const chosen = options.file
+  ? [basename(options.file, '.gguf')]
+  : namesOf('model', options.model, Object.keys(models));
 const kinds = namesOf('kinds', options.kinds, allKinds);
 const contexts = countsOf('contexts', options.contexts);
 const [repeats] = countsOf('repeats', options.repeats);
@@ -65,6 +69,10 @@ if (only.includes('chromium')) {
   run('scripts/setup', ['wasm', 'browser']);
   runNode('scripts/build-wasm.mjs');
   await buildPackage();
+}
+if (options.file) {
+  const { file } = copyModel(options.file);
+  models[chosen[0]] = { title: chosen[0], file: () => file, contextLength: Infinity };
 }
 const report = existsSync(json) ? JSON.parse(readFileSync(json, 'utf8')) : { models: {} };
 report.machine = machineName();

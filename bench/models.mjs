@@ -1,8 +1,8 @@
 // The models to measure: random weights in the shapes of real models, stored in build/bench/.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
-import { cmakeBuild, root, run } from '../scripts/tools.mjs';
+import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { cmakeBuild, fail, root, run } from '../scripts/tools.mjs';
 
 export const folder = 'build/bench';
 
@@ -26,6 +26,20 @@ export function runProgram(name, args) {
   });
   if (status !== 0) process.exit(1);
   return stdout.trim().split('\n').filter(Boolean).map(JSON.parse);
+}
+
+/**
+ * Copies a file from elsewhere, such as a real model, into the folder where pages find it. Returns it
+ * as prepareModel() does: NAME.TYPE.gguf and NAME-TYPE.gguf have the shape NAME.
+ */
+export function copyModel(path) {
+  mkdirSync(join(root, folder), { recursive: true });
+  const file = `${folder}/${basename(path)}`;
+  copyFileSync(path, join(root, file));
+  const [, shape, type] = /^(.*)[-.]([^-.]*)\.gguf$/.exec(basename(path)) ?? [];
+  if (!shape) fail(`${path}: expected a name like NAME-Q8_0.gguf`);
+  const [work] = runProgram('work', [file]);
+  return { shape, type, file, work };
 }
 
 /** Makes the model unless it exists. Returns its path in the project, and the work per token. */

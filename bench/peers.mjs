@@ -14,6 +14,7 @@
 //   --type Q4_0,Q8_0,…        weight types; default: for speed those for which the shape has
 //                             targets, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings,
 //                             Q8_0 for pictures
+//   --file PATH               only the speed with another model, such as a real one; with --engines
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those for which the type has a target
@@ -28,7 +29,7 @@ import { moduleSizes } from '../scripts/check-size.mjs';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
-import { buildPrograms, folder, prepareModel } from './models.mjs';
+import { buildPrograms, copyModel, folder, prepareModel } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import {
   embedderNames,
@@ -58,6 +59,7 @@ const { values: options } = parseArgs({
     measure: { type: 'string', default: measurements.join(',') },
     shapes: { type: 'string' },
     type: { type: 'string' },
+    file: { type: 'string' },
     threads: { type: 'string', default: String(targetThreads) },
     rounds: { type: 'string', default: '3' },
     engines: { type: 'string' },
@@ -89,6 +91,7 @@ await engines.close();
 report();
 
 function modelsOf(defaultShape, defaultTypes) {
+  if (options.file) return [copyModel(options.file)];
   return (shapes ?? [defaultShape]).flatMap((shape) =>
     (chosenTypes ?? defaultTypes(shape)).map((type) => prepareModel(shape, type)),
   );
