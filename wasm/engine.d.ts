@@ -81,10 +81,20 @@ export interface EngineHeader extends EngineHandle {
   plan(kernels: string, nThreads: number, options: EngineSessionOptions): EngineResult<EnginePlan>;
 }
 
+/** KV kinds, e.g. "f32". */
+export interface EngineKvKinds {
+  k: string;
+  v: string;
+}
+
 /** Bytes. */
 export interface EnginePlan {
   /** Positions of the first session; 0 if the model generates no text. */
   nCtx: number;
+  /** How it stores keys and values. */
+  kv: EngineKvKinds;
+  /** The weights that will be in memory. */
+  weightBytes: number;
   /** What that session stores of its context. */
   stateBytes: number;
   /** What computing takes: in the session, or in an encoder of the longest text. */
@@ -342,7 +352,7 @@ export interface EngineSessionOptions {
   nCtx: number;
   /** Tokens computed together; 0: the engine's default. */
   nBatch: number;
-  /** KV kinds, e.g. "f32". */
+  /** KV kinds, e.g. "f32", or "auto". */
   kKind: string;
   vKind: string;
   /** Tokens in the pages that the session and its forks share; 0: no pages, forks are copies. */
@@ -440,6 +450,7 @@ export interface EngineBatch {
 export interface EnginePages {
   /** The number of tokens in a page. */
   pageTokens: number;
+  pageBytes: number;
   /** Pages copied so far. */
   nCopies: number;
   /** The pages of the session, in the order of the context. */
@@ -520,6 +531,8 @@ export interface EngineSession extends EngineHandle {
   nCtx(): number;
   /** The number of tokens that are computed together. */
   nBatch(): number;
+  /** How keys and values are stored. */
+  kvKinds(): EngineKvKinds;
   /** The size of the KV cache; with pages, of the whole pool. */
   kvBytes(): number;
   /** The size of all recurrent states, with checkpoints and forks; 0 if there are none. */

@@ -38,12 +38,6 @@ void read_generation_options(const val& fields, GenerationOptions& options) {
   options.cancellation = to_cancellation(number(fields, "id"));
 }
 
-Result<KvKind> kv_kind(const std::string& name) {
-  if (const KvKindInfo* info = find_kv_kind(name)) return info->kind;
-  return Error{ErrorCode::invalid_argument,
-               cat("KV kind \"", name, "\" is unknown: expected one of ", kv_kind_names())};
-}
-
 // The format that vision.cpp writes: JavaScript's numbers cannot represent all 64-bit integers.
 uint64_t from_hexadecimal(std::string_view digits) {
   uint64_t number = 0;
@@ -187,6 +181,7 @@ val EngineSession::kv_pages() const {
   }
   val fields = val::object();
   set(fields, "pageTokens", store.config().page_positions);
+  set(fields, "pageBytes", to_number(store.page_bytes()));
   set(fields, "nCopies", to_number(store.n_page_copies()));
   set(fields, "table", to_js_array("Uint32Array", rows.pages()));
   set(fields, "users", to_js_array("Uint32Array", std::span<const uint32_t>(users)));
@@ -231,6 +226,14 @@ void EngineSession::decode_jointly() {
   if (siblings_->joint_decoding) siblings_->joint_decoding->compute(answers);
 }
 
+val to_js_kinds(const SequenceBytes& sequence) {
+  const auto name = [](KvKind kind) { return std::string(kv_kind_info(kind).name); };
+  val kinds = val::object();
+  set(kinds, "k", name(sequence.k_kind));
+  set(kinds, "v", name(sequence.v_kind));
+  return kinds;
+}
+
 Result<SequenceOptions> to_session_options(const val& fields) {
   SequenceOptions options;
   options.n_ctx = from_number<uint32_t>(number(fields, "nCtx"));
@@ -238,8 +241,8 @@ Result<SequenceOptions> to_session_options(const val& fields) {
   if (n_batch > 0) options.n_batch = from_number<uint32_t>(n_batch);
   options.pool_positions = from_number<uint32_t>(number(fields, "kvPool"));
   if (options.pool_positions > 0) options.page_positions = kDefaultPagePositions;
-  KINGLET_ASSIGN(options.k_kind, kv_kind(text(get(fields, "kKind"))));
-  KINGLET_ASSIGN(options.v_kind, kv_kind(text(get(fields, "vKind"))));
+  KINGLET_ASSIGN(options.k_kind, choose_kv_kind(text(get(fields, "kKind"))));
+  KINGLET_ASSIGN(options.v_kind, choose_kv_kind(text(get(fields, "vKind"))));
   return options;
 }
 
@@ -275,6 +278,7 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)
+      .function("kvKinds", &EngineSession::kv_kinds)
       .function("kvBytes", &EngineSession::kv_bytes)
       .function("recurrentBytes", &EngineSession::recurrent_bytes)
       .function("kvPages", &EngineSession::kv_pages)

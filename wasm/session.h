@@ -21,6 +21,9 @@ namespace kinglet {
 
 class EngineSession;
 
+// { k, v }: the names of the kinds in which keys and values are stored.
+val to_js_kinds(const SequenceBytes& sequence);
+
 // All sessions of a model: they decode jointly.
 struct ModelSessions {
   std::vector<EngineSession*> all;
@@ -75,6 +78,7 @@ class EngineSession {
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
+  val kv_kinds() const { return to_js_kinds(session_->bytes()); }
   double kv_bytes() const { return to_number(session_->bytes().kv); }
   double recurrent_bytes() const { return to_number(session_->bytes().recurrent); }
 

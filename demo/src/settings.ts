@@ -1,5 +1,5 @@
 // The settings, their defaults, and where they are remembered.
-import type { GenerateOptions, KvKind, ModelInfo } from 'kinglet';
+import type { GenerateOptions, KvChoice, KvKind, ModelInfo } from 'kinglet';
 import { Observable } from './ui/observable.ts';
 
 export interface Settings {
@@ -17,8 +17,8 @@ export interface Settings {
   // For a new session
   /** Tokens of context; undefined: the length that the model was trained for, up to a limit. */
   nCtx: number | undefined;
-  kvKeys: KvKind;
-  kvValues: KvKind;
+  kvKeys: KvChoice;
+  kvValues: KvChoice;
   // For loading the model again
   /** Undefined leaves the choice to the engine, also for the kernels. */
   nThreads: number | undefined;
@@ -29,8 +29,11 @@ export const kvKinds: readonly KvKind[] = [
   ...(['f32', 'f16', 'q8', 'int8', 'fp8_e4m3', 'fp8_e5m2', 'q4'] as const),
 ];
 
+export const kvChoices: readonly KvChoice[] = ['auto', ...kvKinds];
+
 /** The name of each kind, and the memory that it takes compared with 32-bit floats. */
-export const kvKindNames: Record<KvKind, { name: string; about: string }> = {
+export const kvKindNames: Record<KvChoice, { name: string; about: string }> = {
+  auto: { name: 'Automatic', about: 'The fastest that costs nothing you could see.' },
   f32: { name: '32-bit floats', about: 'Nothing is rounded.' },
   f16: { name: '16-bit floats', about: 'Half the memory.' },
   q8: { name: '8-bit integers, by 32', about: 'About a quarter of the memory; 32 share a scale.' },
@@ -58,8 +61,8 @@ export const defaultSettings: Settings = {
   seed: undefined,
   system: '',
   nCtx: undefined,
-  kvKeys: 'f32',
-  kvValues: 'f32',
+  kvKeys: 'auto',
+  kvValues: 'auto',
   nThreads: undefined,
   kernels: undefined,
 };
@@ -126,7 +129,7 @@ function stored(): Partial<Settings> {
 
 function fits(name: keyof Settings, value: unknown): boolean {
   if (value === undefined) return false;
-  if (name === 'kvKeys' || name === 'kvValues') return kvKinds.some((kind) => kind === value);
+  if (name === 'kvKeys' || name === 'kvValues') return kvChoices.some((kind) => kind === value);
   if (name === 'kernels') return kernelSets.some((set) => set === value);
   return typeof value === (name === 'system' ? 'string' : 'number');
 }

@@ -20,7 +20,7 @@ struct RunOptions {
   uint32_t n_threads = 0;       // 0: the fastest number, at most half of the machine's or 2
   std::string kernels;          // "": the fastest
   uint32_t n_ctx = 0;           // 0: the model's
-  std::string kv = "f32";
+  std::string kv = "auto";
   uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: the cache is in one piece
   bool measures_kernels = false;
 };

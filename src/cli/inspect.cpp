@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "base/format.h"
 #include "base/in_quotes.h"
@@ -7,6 +8,10 @@
 #include "cli/run.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
+#include "gguf/split.h"
+#include "session/language_model.h"
+#include "session/memory_plan.h"
+#include "tensor/kv_kind.h"
 
 namespace kinglet::cli {
 namespace {
@@ -49,10 +54,29 @@ std::string entry_text(const MetadataEntry& entry) {
   return mix.empty() ? value_text(entry.value) : cat(value_text(entry.value), " (", mix, ")");
 }
 
+// What the model takes with the default options, as far as this program can run it.
+void print_plan(GgufFile file) {
+  if (const auto split = read_split(file.header()); !split.ok() || split.value().n_parts > 1)
+    return;
+  const auto kernels = choose_kernels("");
+  const SequenceOptions options{.k_kind = kAutoKvKind, .v_kind = kAutoKvKind};
+  const auto plan = plan_memory(std::move(file), *kernels.value(), 1, options);
+  if (!plan.ok()) return;
+  const auto megabytes = [](uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  const SequenceBytes& session = plan.value().session;
+  std::printf("\nMemory: %.1f MB of weights", megabytes(plan.value().weights));
+  if (session.n_ctx > 0) {
+    std::printf(", %.1f MB for %u tokens of context (KV cache: %s)",
+                megabytes(session.kv + session.recurrent), session.n_ctx,
+                std::string(kv_kind_info(session.k_kind).name).c_str());
+  }
+  std::printf("\n");
+}
+
 }  // namespace
 
 Status inspect(const std::string& model) {
-  KINGLET_ASSIGN(const GgufFile file, read_model(model));
+  KINGLET_ASSIGN(GgufFile file, read_model(model));
   const GgufHeader& header = file.header();
   std::printf("GGUF version %u, %zu metadata values, %zu tensors, alignment %u, %llu bytes\n\n",
               header.version, header.metadata.size(), header.tensors.size(), header.alignment,
@@ -68,6 +92,7 @@ Status inspect(const std::string& model) {
                 std::string(dtype_info(tensor.type).name).c_str(), shape_text(tensor.shape).c_str(),
                 place.c_str());
   }
+  print_plan(std::move(file));
   return {};
 }
 

@@ -76,13 +76,17 @@ void add_encoder_options(CLI::App& command, EncoderOptions& options) {
   command.add_flag("--cut", options.cuts, "Shorten texts that are longer than the model's context");
 }
 
+// The default of commands that measure the model itself.
+constexpr const char* kExactKv = "f32";
+
 void add_run_options(CLI::App& command, RunOptions& run) {
   add_model_options(command, run);
   command.add_option("--ctx", run.n_ctx, "Size of the context, in tokens (default: the model's)")
       ->check(CLI::Range(1u, UINT32_MAX));
   command
-      .add_option("--kv", run.kv,
-                  "KV cache: KIND, or k=KIND,v=KIND; f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4")
+      .add_option(
+          "--kv", run.kv,
+          "KV cache: KIND, or k=KIND,v=KIND; auto, f32, f16, int8, fp8_e4m3, fp8_e5m2, q8, q4")
       ->capture_default_str();
   command.add_option("--kv-page", run.kv_page, "Tokens per page of the KV cache; 0: no pages")
       ->capture_default_str();
@@ -243,6 +247,7 @@ void add_inspect(Program& program) {
 void add_logprobs(Program& program) {
   auto [command, options] = add_command<LogprobsOptions>(
       program, "logprobs", "Print log probabilities as JSON", logprobs);
+  options.run.kv = kExactKv;
   add_run_options(command, options.run);
   command.add_option("--tokens", options.tokens, "Token ids of the context: 1,5,7")
       ->delimiter(',')
@@ -332,6 +337,7 @@ void add_serve(Program& program) {
 void add_perplexity(Program& program) {
   auto [command, options] = add_command<PerplexityOptions>(
       program, "perplexity", "Measure how well the model predicts a text", perplexity);
+  options.run.kv = kExactKv;
   add_run_options(command, options.run);
   command.add_option("-f,--file", options.file, "Text file")->required();
 }

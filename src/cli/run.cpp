@@ -22,21 +22,18 @@ size_t threads_for(uint32_t asked) {
   return std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
 }
 
-// Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4".
+// Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4". A side that is not named is
+// auto.
 Status parse_kv(std::string_view text, SequenceOptions& options) {
   const auto kind = [](std::string_view name, KvKind& out) -> Status {
-    const KvKindInfo* info = find_kv_kind(name);
-    if (info == nullptr) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("--kv: kind \"", name, "\" is unknown (known: ", kv_kind_names(), ")")};
-    }
-    out = info->kind;
+    KINGLET_ASSIGN(out, choose_kv_kind(name));
     return {};
   };
   if (text.find('=') == std::string_view::npos) {
     KINGLET_TRY(kind(text, options.k_kind));
     return kind(text, options.v_kind);
   }
+  options.k_kind = options.v_kind = kAutoKvKind;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, comma);

@@ -74,6 +74,8 @@ Result<SequenceBytes> CpuSequence::bytes_of(const Model& model, size_t n_threads
                                             const SequenceOptions& options) {
   KINGLET_ASSIGN(const Plan plan, plan_of(model, options));
   return SequenceBytes{.n_ctx = plan.n_ctx,
+                       .k_kind = options.k_kind,
+                       .v_kind = options.v_kind,
                        .kv = plan.kv.bytes(),
                        .recurrent = recurrent_state_bytes(model.state_shape().n_recurrent),
                        .scratch = Scratch::bytes_of(model, plan.n_batch, n_threads)};
@@ -112,7 +114,10 @@ Result<std::unique_ptr<Sequence>> CpuSequence::fork() const {
 }
 
 SequenceBytes CpuSequence::bytes() const {
+  const KvStoreConfig& store = state_.rows().store().config();
   return {.n_ctx = capacity(),
+          .k_kind = store.k_kind,
+          .v_kind = store.v_kind,
           .kv = state_.kv_bytes(),
           .recurrent = state_.recurrent().bytes(),
           .scratch = scratch_.bytes()};

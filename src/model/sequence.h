@@ -36,6 +36,8 @@ struct SequenceOptions {
 // The memory that a sequence takes, in bytes.
 struct SequenceBytes {
   uint32_t n_ctx = 0;  // positions
+  KvKind k_kind = KvKind::f32;
+  KvKind v_kind = KvKind::f32;
   uint64_t kv = 0;
   uint64_t recurrent = 0;
   uint64_t scratch = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/format.h"
 #include "base/fp8.h"
 #include "base/half.h"
 
@@ -318,6 +319,13 @@ const KvKindInfo* find_kv_kind(std::string_view name) {
   const auto row = std::find_if(kKinds.begin(), kKinds.end(),
                                 [name](const KvKindInfo& info) { return info.name == name; });
   return row == kKinds.end() ? nullptr : &*row;
+}
+
+Result<KvKind> choose_kv_kind(std::string_view name) {
+  if (name == "auto") return kAutoKvKind;
+  if (const KvKindInfo* info = find_kv_kind(name)) return info->kind;
+  return Error{ErrorCode::invalid_argument,
+               cat("KV kind \"", name, "\" is unknown (known: auto, ", kv_kind_names(), ")")};
 }
 
 std::string kv_kind_names() {

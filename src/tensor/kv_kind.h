@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/half.h"
+#include "base/result.h"
 
 namespace kinglet {
 
@@ -91,5 +92,12 @@ const KvKindInfo* find_kv_kind(std::string_view name);
 
 // Returns the names for messages: "f32, …".
 std::string kv_kind_names();
+
+// The kind that "auto" stands for: of those whose cost is not visible in what a model writes, the
+// one that decodes fastest after a long text. docs/kv.md has the measurements.
+constexpr KvKind kAutoKvKind = KvKind::q8;
+
+// Returns the kind that an option names, which may be "auto". Error: invalid_argument.
+Result<KvKind> choose_kv_kind(std::string_view name);
 
 }  // namespace kinglet

@@ -17,7 +17,8 @@ describe('--kv', () => {
   const usual = story();
 
   test('takes each kind, and rounds no more than a story bears', () => {
-    expect(story('--kv', 'f32')).toBe(usual);
+    expect(story('--kv', 'auto')).toBe(usual);
+    expect(story('--kv', 'q8')).toBe(usual);
     for (const kind of kinds) {
       expect(story('--kv', kind)).toContain(usual.slice(0, 40));
     }
@@ -26,7 +27,8 @@ describe('--kv', () => {
   test('takes a kind for keys and one for values, in any order', () => {
     const mixed = story('--kv', 'k=q8,v=q4');
     expect(story('--kv', 'v=q4,k=q8')).toBe(mixed);
-    expect(story('--kv', 'k=f32')).toBe(usual);
+    expect(story('--kv', 'k=auto')).toBe(usual);
+    expect(story('--kv', 'k=q4')).toBe(story('--kv', 'k=q4,v=auto'));
     expect(story('--kv', 'k=q4,v=q4')).toBe(story('--kv', 'q4'));
     // Another kind of cache gives other probabilities, but seldom other words.
     const surprises = ['f32', 'k=q4', 'v=q4', 'q4'].map((kv) => logprobs('--kv', kv)[0]![0]);
@@ -34,7 +36,7 @@ describe('--kv', () => {
   });
 
   test('names what it does not know', () => {
-    expectFailure([...greedy, '--kv', 'int3'], /kind "int3" is unknown \(known: f32, .*, q4\)/);
+    expectFailure([...greedy, '--kv', 'int3'], /kind "int3" is unknown \(known: auto, f32, .*, q4\)/);
     expectFailure([...greedy, '--kv', 'k=Q8'], /kind "Q8" is unknown/);
     expectFailure([...greedy, '--kv', 'k=q8,v='], /kind "" is unknown/);
     expectFailure([...greedy, '--kv', 'x=q8'], /found "x=q8", expected KIND or k=KIND,v=KIND/);

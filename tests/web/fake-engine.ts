@@ -170,7 +170,7 @@ export class FakeEngine implements EngineModule {
       newApi: () => this.#api(),
       newSession: (options) => {
         this.sessions.push(options);
-        return { value: this.#session(text, options.nCtx || 4096, []) };
+        return { value: this.#session(text, { ...options, nCtx: options.nCtx || 4096 }, []) };
       },
       embeddingTokens: (given, cuts) => this.#tokensOf(given, cuts),
       rankingTokens: (query, document, cuts) => this.#tokensOf(`${query}|${document}`, cuts),
@@ -228,7 +228,8 @@ export class FakeEngine implements EngineModule {
     };
   }
 
-  #session(text: string, nCtx: number, tokens: number[]): EngineSession {
+  #session(text: string, options: EngineSessionOptions, tokens: number[]): EngineSession {
+    const { nCtx, kKind, vKind } = options;
     let nPromptDone = 0;
     let prompt: number[] = [];
     let left: string[] = [];
@@ -316,7 +317,7 @@ export class FakeEngine implements EngineModule {
         tokens = [...bytes];
         return { value: null };
       },
-      fork: () => ({ value: this.#session(text, nCtx, [...tokens]) }),
+      fork: () => ({ value: this.#session(text, options, [...tokens]) }),
       tokens: () => Int32Array.from(tokens),
       truncate: (n) => {
         if (n > tokens.length) return fail('invalid_argument', 'past the end');
@@ -334,10 +335,11 @@ export class FakeEngine implements EngineModule {
       nPositions: () => tokens.length,
       nCtx: () => nCtx,
       nBatch: () => nBatch,
+      kvKinds: () => ({ k: kKind, v: vKind }),
       kvBytes: () => 1000,
       recurrentBytes: () => 0,
       kvPages: () => ({
-        ...{ pageTokens: 32, nCopies: 7 },
+        ...{ pageTokens: 32, pageBytes: 250, nCopies: 7 },
         ...{ table: Uint32Array.of(3, 1), users: Uint32Array.of(0, 1, 0, 2) },
       }),
       scratchBytes: () => 100,

@@ -311,6 +311,7 @@ describe('over the engine', () => {
         ...ask,
         tools: [weather],
         tool_choice: 'required',
+        parallel_tool_calls: false,
         stream: true,
       }),
     );

@@ -58,7 +58,9 @@ describe('a loaded model', () => {
       nCtx: 512,
       runtime: { nThreads: 1, singleThreadReason: 'requested' },
     });
-    expect(model.info.memory.kvBytes).toBe(512 * 6 * 2 * (2 * 64) * 4);
+    // Of 512 tokens in q8; the first 64 are f16, and each layer and head has a centre of its keys.
+    const kvBytes = 6 * 2 * 2 * (512 * 2 * 36 + 64 * 64 * 2) + 6 * 2 * 64 * 4;
+    expect(model.info.memory.kvBytes).toBe(kvBytes);
   });
 
   it('tells the same greedy story as the desktop program, every time', async () => {
@@ -387,7 +389,7 @@ describe('sessions', () => {
   });
 
   it('share pages with their forks, until one of them writes', async () => {
-    const session = await model.newSession({ nCtx: 256, kvPool: 320 });
+    const session = await model.newSession({ nCtx: 256, kv: 'f32', kvPool: 320 });
     const prompt = (await model.tokenize(opening.repeat(30))).slice(0, 100);
     await session.decode(prompt); // fills 3 pages and 4 tokens of a fourth
     const alone = await session.kvPages();
@@ -468,17 +470,18 @@ describe('sessions', () => {
   });
 
   it('tell what memory they take, by context and kinds', async () => {
-    const f32 = await model.newSession({ nCtx: 256 });
+    const auto = await model.newSession({ nCtx: 256 });
+    const f32 = await model.newSession({ nCtx: 256, kv: 'f32' });
     const mixed = await model.newSession({ nCtx: 256, kv: { k: 'f16', v: 'int8' } });
+    expect(auto.info).toMatchObject({ nCtx: 256, kv: { k: 'q8', v: 'q8' } });
     expect(f32.info).toMatchObject({ nCtx: 256, kv: { k: 'f32', v: 'f32' } });
     expect(f32.info.memory.kvBytes).toBe(256 * 6 * 2 * (2 * 64) * 4);
-    expect(mixed.info.memory.kvBytes).toBe(256 * 6 * 2 * (64 * 2 + 64 + 4));
+    expect(mixed.info.memory.kvBytes).toBe(6 * 2 * (256 * (64 * 2 + 64 + 4) + 64 * 64 * 2));
     expect((await mixed.generate(opening, greedy).result).text).not.toBe('');
     await expect(model.newSession({ nCtx: 100_000 })).rejects.toMatchObject({
       code: 'invalid_argument',
     });
-    f32.dispose();
-    mixed.dispose();
+    for (const session of [auto, f32, mixed]) session.dispose();
   });
 
   it('give logits, from which a sampler of one’s own tells the greedy story', async () => {

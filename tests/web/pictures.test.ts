@@ -116,7 +116,7 @@ describe('a conversation with pictures', () => {
   it('gives the model what the two modules make of it, put together by hand', async () => {
     const message = user('See: ', pixelsOf(64, 64), ' There.');
     const byHand = await logprobsByHand(pixelsOf(64, 64), ['<user>See: ', ' There.\n']);
-    const session = await model.newSession();
+    const session = await model.newSession({ kv: 'f32' });
     const generation = session.chat([message], { ...greedy, maxTokens: 1 });
     const pieces = [];
     for await (const piece of generation) pieces.push(piece);

@@ -260,7 +260,7 @@ describe('sessions', () => {
       const options = { kv } as LoadOptions;
       await expect(Kinglet.loadWith(start, source, options)).rejects.toMatchObject({
         code: 'invalid_argument',
-        message: expect.stringContaining('kv must be one of f32, f16, int8') as string,
+        message: expect.stringContaining('kv must be auto, one of f32, f16, int8') as string,
       });
     }
     const model = await load();

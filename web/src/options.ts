@@ -4,7 +4,7 @@ import { KingletError, messageOf } from './errors.ts';
 import type {
   Conversation,
   GenerateNumbers,
-  KvKinds,
+  KvChoices,
   PostedEmbedOptions,
   PostedEncoding,
   PostedGenerateOptions,
@@ -175,7 +175,7 @@ export function postedLoadOptions(
     'embeddingTables',
     ...['chatTemplate', 'mmproj'],
   ]);
-  const { nThreads, kernels, nCtx, kv = 'f32', headers = {}, stallTimeout = 30_000 } = options;
+  const { nThreads, kernels, nCtx, kv = 'auto', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
     checkedNumber('nThreads', nThreads, { min: 1, max: 64, integer: true });
   }
@@ -265,13 +265,13 @@ export function postedSessionOptions(
   };
 }
 
-function checkedKv(kv: KvOption): KvKinds {
+function checkedKv(kv: KvOption): KvChoices {
   const { k, v } = typeof kv === 'string' ? { k: kv, v: kv } : kv;
   for (const kind of [k, v] as unknown[]) {
-    if (kvKinds.some((known) => known === kind)) continue;
+    if (kind === 'auto' || kvKinds.some((known) => known === kind)) continue;
     throw new KingletError(
       'invalid_argument',
-      `kv must be one of ${kvKinds.join(', ')}, or { k, v } of them, ` + `not ${String(kind)}`,
+      `kv must be auto, one of ${kvKinds.join(', ')}, or { k, v } of them, not ${String(kind)}`,
     );
   }
   return { k, v };

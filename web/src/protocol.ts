@@ -9,7 +9,7 @@ import type {
   GenerateOptions,
   GenerationResult,
   ImageProgress,
-  KvKind,
+  KvChoice,
   KvPages,
   LoadProgress,
   ModelInfo,
@@ -43,7 +43,7 @@ export interface PostedLoadOptions {
   stallTimeout: number;
   /** Undefined: no cache. `folder`: only in Node; undefined for the default folder. */
   cache: { folder: string | undefined } | undefined;
-  kv: KvKinds;
+  kv: KvChoices;
   spareMemory: number;
   /** An absolute address with a slash at its end; undefined if the engine is next to the worker. */
   engineUrl: string | undefined;
@@ -56,14 +56,14 @@ export interface PostedLoadOptions {
   hub: HubRepository | undefined;
 }
 
-export interface KvKinds {
-  k: KvKind;
-  v: KvKind;
+export interface KvChoices {
+  k: KvChoice;
+  v: KvChoice;
 }
 
 export interface PostedSessionOptions {
   nCtx: number;
-  kv: KvKinds;
+  kv: KvChoices;
   /** Tokens; 0 if sessions share no pages. */
   kvPool: number;
 }

@@ -80,7 +80,7 @@ export interface LoadOptions extends HubOptions {
   kernels?: string | undefined;
   /** Tokens of context. Default: the model's own context length, at most 4096. */
   nCtx?: number | undefined;
-  /** How keys and values are stored: one kind for both, or one each. Default: `'f32'`. */
+  /** How keys and values are stored: one kind for both, or one each. Default: `'auto'`. */
   kv?: KvOption | undefined;
   /**
    * The URL of the package's `worker/worker.js`, relative to the page. Default: where the bundler put
@@ -137,6 +137,22 @@ export interface FileDescription {
   metadata: MetadataEntry[];
   /** The tensors in the order of their data. */
   tensors: TensorDescription[];
+  /**
+   * What the model takes here with the default options. Missing for a part of a model, for a file
+   * without weights, and for a model that the engine cannot load.
+   */
+  plan?: ModelPlan;
+}
+
+export interface ModelPlan {
+  /** Tokens of context; 0: the model generates no text. */
+  nCtx: number;
+  /** How keys and values are stored. */
+  kv: { k: KvKind; v: KvKind };
+  weightBytes: number;
+  /** The KV cache and recurrent states. */
+  stateBytes: number;
+  scratchBytes: number;
 }
 
 export interface MetadataEntry {
@@ -160,11 +176,17 @@ export type EmbeddingTables = 'auto' | 'memory' | 'file';
 /**
  * How the keys and values of past tokens are stored. `f32`, `f16`: floats; `q8`, `q4`: 8 and 4 bits
  * with a scale for every 32 elements; `int8`, `fp8_e4m3`, `fp8_e5m2`: 8-bit integers and floats with a
- * scale for each head.
+ * scale for each head. All but the floats keep the first 64 tokens as `f16`.
  */
 export type KvKind = 'f32' | 'f16' | 'q8' | 'int8' | 'fp8_e4m3' | 'fp8_e5m2' | 'q4';
 
-export type KvOption = KvKind | { k: KvKind; v: KvKind };
+/**
+ * `auto`: the kind that decodes fastest after a long text without a visible cost in quality. What it
+ * stands for is in {@link SessionInfo.kv}. For the exact probabilities of a model, choose `f32`.
+ */
+export type KvChoice = KvKind | 'auto';
+
+export type KvOption = KvChoice | { k: KvChoice; v: KvChoice };
 
 export interface SessionOptions {
   /** Tokens of context, at most the model's `contextLength`. Default: as the model was loaded. */
@@ -182,6 +204,7 @@ export interface SessionOptions {
 export interface SessionInfo {
   /** Tokens of context that fit. */
   nCtx: number;
+  /** How keys and values are stored. */
   kv: { k: KvKind; v: KvKind };
   /** Memory of the session, not counting the model's weights. */
   memory: {

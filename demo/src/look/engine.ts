@@ -2,7 +2,7 @@
 import type { SingleThreadReason } from 'kinglet';
 import { reloadModel, useNewSession } from '../actions.ts';
 import { numberField, selectField } from '../panels/setting-fields.ts';
-import { kernelSets, kvKindNames, kvKinds } from '../settings.ts';
+import { kernelSets, kvChoices, kvKindNames } from '../settings.ts';
 import { h } from '../ui/dom.ts';
 import { opened } from '../workspace.ts';
 import type { OpenModel } from '../workspace.ts';
@@ -12,7 +12,7 @@ export function engine(): HTMLElement {
   opened.subscribe((model) => {
     facts.textContent = model ? describe(model) : 'No model is loaded.';
   });
-  const kindName = (kind: (typeof kvKinds)[number]) => kvKindNames[kind].name;
+  const kindName = (kind: (typeof kvChoices)[number]) => kvKindNames[kind].name;
   return h(
     'section',
     { id: 'engine' },
@@ -37,8 +37,8 @@ export function engine(): HTMLElement {
       'Keys and values are what the model keeps of a text that it has read. Fewer bits take less ' +
         'memory and blur a little.',
     ),
-    selectField('kvKeys', 'Keys stored as', kvKinds, kindName, useNewSession),
-    selectField('kvValues', 'Values stored as', kvKinds, kindName, useNewSession),
+    selectField('kvKeys', 'Keys stored as', kvChoices, kindName, useNewSession),
+    selectField('kvValues', 'Values stored as', kvChoices, kindName, useNewSession),
   );
 }
 

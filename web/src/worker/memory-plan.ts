@@ -21,7 +21,7 @@ const unplannedBytes = [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30);
  */
 export function planMemory(
   fileBytes: number,
-  plan: EnginePlan | undefined,
+  plan: Pick<EnginePlan, 'nCtx' | 'stateBytes' | 'scratchBytes'> | undefined,
   spareMemory: number,
 ): number[] {
   const atMost = (bytes: number) => Math.min(bytes, maxMemoryBytes);

@@ -1,5 +1,13 @@
 // The worker's end of the protocol: holds one model and answers the calls to it.
-import type { EngineApi, EngineModel, EngineModelInfo, EngineModule, EngineSession } from '#engine';
+import type {
+  EngineApi,
+  EngineHeader,
+  EngineKvKinds,
+  EngineModel,
+  EngineModelInfo,
+  EngineModule,
+  EngineSession,
+} from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPooling } from '../pooling.ts';
 import type {
@@ -7,7 +15,6 @@ import type {
   CallName,
   CancelWord,
   ClientMessage,
-  KvKinds,
   MadeSession,
   NoticeOf,
   PostedLoadOptions,
@@ -55,7 +62,6 @@ export interface HostEnvironment {
 
 interface OpenSession {
   readonly engine: EngineSession;
-  readonly kv: KvKinds;
   /** Whether the session shares pages with its forks. */
   readonly sharesPages: boolean;
 }
@@ -108,9 +114,9 @@ export class ModelHost {
       }),
     ),
     ask: (takes, work) => this.#ask(takes, work),
-    fork: this.#inTurn(({ engine, kv, sharesPages }, _, { id }) => {
+    fork: this.#inTurn(({ engine, sharesPages }, _, { id }) => {
       const fork = unwrap(engine.fork());
-      return this.#add(id, { engine: fork, kv, sharesPages }, sharesPages ? 0 : fork.kvBytes());
+      return this.#add(id, { engine: fork, sharesPages }, sharesPages ? 0 : fork.kvBytes());
     }),
     truncate: this.#inTurn(({ engine }, { nPositions }) => unwrap(engine.truncate(nPositions))),
     keepPrefix: this.#inTurn(({ engine }, { tokens }) => engine.keepPrefix(tokens)),
@@ -276,7 +282,11 @@ export class ModelHost {
       const { engine } = await this.#openEngine(work, 1, undefined, noPlan, options.engineUrl);
       const header = await reader.read(engine, 'memory');
       if (!header) throw new KingletError('truncated', 'the file ends before its header does');
-      return header.describe();
+      try {
+        return { ...header.describe(), ...plannedWith(header) };
+      } finally {
+        header.delete();
+      }
     } finally {
       await putAside(file);
     }
@@ -316,7 +326,7 @@ export class ModelHost {
     const session =
       hasWeights && purpose === 'text'
         ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
-        : { id, info: noSession(kv) };
+        : { id, info: noSession };
     const info = { ...describe(model, session.info, running, templates), images };
     return { info, session, cancelWord: cancelWord(running.engine) };
   }
@@ -371,18 +381,18 @@ export class ModelHost {
   #newSession(id: number, { nCtx, kv, kvPool }: TakesOf<'newSession'>): MadeSession {
     const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
     const engine = unwrap(this.#forText().newSession(options));
-    return this.#add(id, { engine, kv, sharesPages: kvPool > 0 }, engine.kvBytes());
+    return this.#add(id, { engine, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
   #add(id: number, opened: OpenSession, kvBytes: number): MadeSession {
-    const { engine, kv } = opened;
+    const { engine } = opened;
     this.#sessions.set(id, { ...opened, tail: Promise.resolve(), isClosed: false });
     const memory = {
       kvBytes,
       recurrentBytes: engine.recurrentBytes(),
       scratchBytes: engine.scratchBytes(),
     };
-    return { id, info: { nCtx: engine.nCtx(), kv, memory } };
+    return { id, info: { nCtx: engine.nCtx(), kv: kindsOf(engine.kvKinds()), memory } };
   }
 
   #close(id: number): void {
@@ -423,16 +433,31 @@ function whenFree<T>(session: HostedSession, work: () => T | Promise<T>): Promis
   return done;
 }
 
-/** Returns an empty session for models that do not generate text. */
-function noSession(kv: KvKinds): SessionInfo {
-  return { nCtx: 0, kv, memory: { kvBytes: 0, recurrentBytes: 0, scratchBytes: 0 } };
+/** Of models that do not generate text. */
+const noSession: SessionInfo = {
+  nCtx: 0,
+  kv: { k: 'f32', v: 'f32' },
+  memory: { kvBytes: 0, recurrentBytes: 0, scratchBytes: 0 },
+};
+
+function kindsOf(kinds: EngineKvKinds): SessionInfo['kv'] {
+  return kinds as SessionInfo['kv'];
+}
+
+/** What the model would take with the default options, if the engine can load it. */
+function plannedWith(header: EngineHeader): Pick<FileDescription, 'plan'> {
+  if (header.isPart()) return {};
+  const auto = { nCtx: 0, nBatch: 0, kKind: 'auto', vKind: 'auto', kvPool: 0 };
+  const planned = header.plan('', 1, auto);
+  if ('error' in planned) return {};
+  const { kv, ...sizes } = planned.value;
+  return { plan: { ...sizes, kv: kindsOf(kv) } };
 }
 
 function pagesOf(engine: EngineSession): KvPages {
   const { table, users, ...counts } = engine.kvPages();
   return {
     ...counts,
-    pageBytes: engine.kvBytes() / users.length,
     nPages: users.length,
     nFree: users.filter((n) => n === 0).length,
     table: [...table],
