@@ -36,7 +36,10 @@ describe('--kv', () => {
   });
 
   test('names what it does not know', () => {
-    expectFailure([...greedy, '--kv', 'int3'], /kind "int3" is unknown \(known: auto, f32, .*, q4\)/);
+    expectFailure(
+      [...greedy, '--kv', 'int3'],
+      /kind "int3" is unknown \(known: auto, f32, .*, q4\)/,
+    );
     expectFailure([...greedy, '--kv', 'k=Q8'], /kind "Q8" is unknown/);
     expectFailure([...greedy, '--kv', 'k=q8,v='], /kind "" is unknown/);
     expectFailure([...greedy, '--kv', 'x=q8'], /found "x=q8", expected KIND or k=KIND,v=KIND/);
