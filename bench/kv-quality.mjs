@@ -1,12 +1,10 @@
 // Measures how a kind of KV cache changes a model's answers.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../scripts/tools.mjs';
+import { beginning, runKinglet, stories, tokenize } from './story-prompt.mjs';
 
-const text = readFileSync(join(root, 'bench/stories-heldout.txt'), 'utf8');
-const prompt = text.slice(0, text.indexOf('.') + 1);
+const prompt = stories.slice(0, stories.indexOf('.') + 1);
 
 /**
  * Returns for each kind the perplexity of the first nWindows windows of the held-out stories, and
@@ -35,36 +33,6 @@ export function measureQuality(model, kinds, { contextTokens, greedyTokens, nWin
   return results;
 }
 
-/** The shortest beginning of the text with this many tokens (including BOS), or all of the text. */
-function beginning(model, nTokens) {
-  if (tokenize(model, text).length <= nTokens) return text;
-  let [low, high] = [0, text.length];
-  while (low + 1 < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (tokenize(model, text.slice(0, middle)).length < nTokens) low = middle;
-    else high = middle;
-  }
-  return text.slice(0, high);
-}
-
-function tokenize(model, part) {
-  const { stdout } = runKinglet(['tokenize', '-m', model, '--bos'], part);
-  return stdout.trim().split(' ').map(Number);
-}
-
 function kinglet(args) {
   return JSON.parse(runKinglet(args).stdout);
-}
-
-function runKinglet(args, input = '') {
-  const program = join(root, 'build/native/kinglet');
-  const answer = spawnSync(program, args, {
-    cwd: root,
-    encoding: 'utf8',
-    input,
-    maxBuffer: 1 << 26,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  if (answer.status !== 0) process.exit(1);
-  return answer;
 }

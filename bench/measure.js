@@ -34,11 +34,8 @@ function tokenOfByte(byte) {
 export async function measureKinglet(Kinglet, source, { kernels, threads, repeats, long = true }) {
   const model = await Kinglet.load(source, { nThreads: threads, kernels, nCtx: 64 });
   try {
-    const { runtime } = model.info;
+    const runtime = checkedRuntime(model, threads);
     const session = await model.newSession({ nCtx });
-    if (runtime.nThreads !== threads) {
-      throw new Error(`${threads} threads were asked for and ${runtime.nThreads} started`);
-    }
     const result = {
       kernels: runtime.kernels,
       threads: runtime.nThreads,
@@ -47,12 +44,13 @@ export async function measureKinglet(Kinglet, source, { kernels, threads, repeat
       prefill512: [],
       decode64: [],
     };
-    await runOnce(session, shortPrompt, 8);
+    const [short, longer] = [shortPrompt, longPrompt].map((n) => promptOf(n).tokens);
+    await runOnce(session, short, 8);
     for (let i = 0; i < repeats; ++i) {
-      const { prefill, decode } = await runOnce(session, shortPrompt, decoded);
+      const { prefill, decode } = await runOnce(session, short, decoded);
       result.prefill128.push(prefill);
       result.decode64.push(decode);
-      if (long) result.prefill512.push((await runOnce(session, longPrompt, 0)).prefill);
+      if (long) result.prefill512.push((await runOnce(session, longer, 0)).prefill);
     }
     return result;
   } finally {
@@ -60,12 +58,34 @@ export async function measureKinglet(Kinglet, source, { kernels, threads, repeat
   }
 }
 
+/**
+ * Returns the tokens per second of reading a prompt, and of generating `nDecoded` tokens after it.
+ * `prompts`: one for practice, and the one that is measured.
+ */
+export async function measureAnswer(Kinglet, source, { kernels, threads, prompts, nDecoded }) {
+  const model = await Kinglet.load(source, { nThreads: threads, kernels, nCtx: 64 });
+  try {
+    checkedRuntime(model, threads);
+    const [practice, measured] = prompts.map(({ tokens }) => tokens);
+    const session = await model.newSession({ nCtx: Math.max(nCtx, measured.length + nCtx / 2) });
+    await runOnce(session, practice, 8);
+    return await runOnce(session, measured, nDecoded);
+  } finally {
+    model.dispose();
+  }
+}
+
+function checkedRuntime(model, threads) {
+  const { runtime } = model.info;
+  if (runtime.nThreads === threads) return runtime;
+  throw new Error(`${threads} threads were asked for and ${runtime.nThreads} started`);
+}
+
 /** Options for the models of make_model: their random weights must not end a text early. */
 const endToken = 2;
 
 /** Returns tokens per second: for reading a prompt, and for `nDecoded` tokens after the first. */
-async function runOnce(session, nPrompt, nDecoded) {
-  const prompt = promptOf(nPrompt).tokens;
+async function runOnce(session, prompt, nDecoded) {
   await session.truncate(0);
   const times = [];
   const startedAt = performance.now();
@@ -82,7 +102,7 @@ async function runOnce(session, nPrompt, nDecoded) {
     throw new Error(`the model ended after ${times.length} tokens, before the measurement did`);
   }
   return {
-    prefill: (nPrompt * 1000) / (times[0] - startedAt),
+    prefill: (prompt.length * 1000) / (times[0] - startedAt),
     decode: (nDecoded * 1000) / (times[nDecoded] - times[0]),
   };
 }

@@ -14,14 +14,17 @@
 //   --type Q4_0,Q8_0,…        weight types; default: for speed those for which the shape has
 //                             targets, Q4_0 for the first token, F16, Q8_0, Q4_K_M for embeddings,
 //                             Q8_0 for pictures
-//   --file PATH               only the speed with another model, such as a real one; with --engines
+//   --prompt N,…              tokens of the prompts for speed; default 128
+//   --file PATH               only the speed with another model, such as a real one, which reads
+//                             the beginning of bench/stories-heldout.txt; default engines: those in
+//                             README's table
 //   --threads N               default 1
 //   --rounds N                default 3
 //   --engines NAME,…          default: those for which the type has a target
-//   --readme                  puts a short table into README.md, all into
+//   --readme                  puts a short table into README.md and, without --file, all into
 //                             docs/measurements/small-model.md
 //   --into FILE               puts the results into another document, at a comment that names the
-//                             command with its --shapes, or else with its --measure
+//                             command with its --file, its --shapes, or else its --measure
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -29,6 +32,7 @@ import { moduleSizes } from '../scripts/check-size.mjs';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
+import { promptOf } from './measure.js';
 import { buildPrograms, copyModel, folder, prepareModel } from './models.mjs';
 import { countsOf, namesOf } from './options.mjs';
 import {
@@ -49,8 +53,10 @@ import {
   productShapes,
   threads as targetThreads,
   typesOf,
+  usualPrompt,
 } from './peers/targets.mjs';
 import { preparePictureReader } from './picture-readers.mjs';
+import { storyPrompt } from './story-prompt.mjs';
 import { markdownTable, replaceInFile } from './table.mjs';
 
 const measurements = ['speed', 'first-token', 'products', 'embeddings', 'pictures'];
@@ -60,6 +66,7 @@ const { values: options } = parseArgs({
     shapes: { type: 'string' },
     type: { type: 'string' },
     file: { type: 'string' },
+    prompt: { type: 'string', default: String(usualPrompt) },
     threads: { type: 'string', default: String(targetThreads) },
     rounds: { type: 'string', default: '3' },
     engines: { type: 'string' },
@@ -67,15 +74,16 @@ const { values: options } = parseArgs({
     into: { type: 'string' },
   },
 });
-const measured = namesOf('measure', options.measure, measurements);
+const measured = options.file ? ['speed'] : namesOf('measure', options.measure, measurements);
 const shapes = options.shapes && namesOf('shapes', options.shapes);
 const chosenTypes = options.type && namesOf('type', options.type);
 const [threads] = countsOf('threads', options.threads);
 const [rounds] = countsOf('rounds', options.rounds);
+const promptLengths = countsOf('prompt', options.prompt);
 const chosen = options.engines && namesOf('engines', options.engines, engineNames);
 
 run('scripts/setup', ['wasm', 'native', 'browser']);
-buildPrograms(['make_model', 'speed', 'work', 'limits', 'embed_speed']);
+buildPrograms(['make_model', 'speed', 'work', 'limits', 'embed_speed'], ['kinglet']);
 runNode('scripts/build-wasm.mjs', ['--products']);
 await buildPackage();
 installPeers();
@@ -98,6 +106,7 @@ function modelsOf(defaultShape, defaultTypes) {
 }
 
 function enginesFor({ shape, type }) {
+  if (options.file) return chosen ?? tables.shortNames;
   const compared = comparisonsOf(shape).filter(({ targets }) => type in targets);
   return engineNames.filter((name) =>
     chosen ? chosen.includes(name) : compared.some(({ ours, peer }) => [ours, peer].includes(name)),
@@ -137,18 +146,25 @@ function tell(what, round, name, numbers) {
 
 async function measureSpeeds() {
   for (const model of modelsOf('smollm2-135m', typesOf)) {
-    const { shape, type, file } = model;
-    await inRounds(async (round) => {
-      for (const name of enginesFor(model)) {
-        const run = () => engines.run(name, file, threads);
-        const speed = await measuredOf(name, `${shape} ${type}`, run);
-        if (!speed) continue;
-        const numbers = `${speed.prefill.toFixed(1)} / ${speed.decode.toFixed(1)} tokens/s`;
-        tell(`${shape} ${type}`, round, name, numbers);
-        results.speeds.push({ shape, type, round, name, ...speed });
-      }
-    });
+    for (const nPrompt of promptLengths) await measureSpeed(model, nPrompt);
   }
+}
+
+async function measureSpeed(model, nPrompt) {
+  const { shape, type, file } = model;
+  const promptFor = (n) => (options.file ? storyPrompt(file, n) : promptOf(n));
+  const prompts = [promptFor(usualPrompt), promptFor(nPrompt)];
+  const { length } = prompts[1].tokens;
+  await inRounds(async (round) => {
+    for (const name of enginesFor(model)) {
+      const run = () => engines.run(name, file, threads, prompts);
+      const speed = await measuredOf(name, `${shape} ${type}`, run);
+      if (!speed) continue;
+      const numbers = `${speed.prefill.toFixed(1)} / ${speed.decode.toFixed(1)} tokens/s`;
+      tell(`${shape} ${type}, ${length} tokens`, round, name, numbers);
+      results.speeds.push({ shape, type, nPrompt: length, round, name, ...speed });
+    }
+  });
 }
 
 async function measureFirstTokens() {
@@ -241,11 +257,13 @@ function report() {
   if (options.readme) {
     const end = 'end of npm run bench:peers';
     replaceInFile('README.md', 'bench:peers -- --readme', end, short);
-    replaceInFile('docs/measurements/small-model.md', 'bench:peers -- --readme', end, all);
+    if (!options.file) {
+      replaceInFile('docs/measurements/small-model.md', 'bench:peers -- --readme', end, all);
+    }
   }
   if (options.into) {
-    const of = options.shapes ? `--shapes ${options.shapes}` : `--measure ${options.measure}`;
-    const command = `bench:peers -- ${of}`;
+    const shapesOrFile = options.file ? '--file' : options.shapes && `--shapes ${options.shapes}`;
+    const command = `bench:peers -- ${shapesOrFile ?? `--measure ${options.measure}`}`;
     const end = `end of npm run ${command}`;
     replaceInFile(options.into, command, end, [intro, ...sections].join('\n\n'));
   }

@@ -8,7 +8,6 @@ import { root, run } from '../../scripts/tools.mjs';
 import { folder, runProgram } from '../models.mjs';
 import { peakOfRenderers } from './memory.mjs';
 
-const nPrompt = 128;
 const nDecoded = 64;
 const nFirstPrompt = 64; // tokens of the prompt before the first token
 
@@ -17,11 +16,13 @@ const engines = {
   'chromium simd128': inPage('runKinglet', 'simd128'),
   'wllama 2.3.1': inPage('runWllama2'),
   'chromium relaxed-simd': inPage('runKinglet', 'relaxed-simd'),
-  'llama.cpp': (_, file, threads) => {
-    const args = ['bench/peers/llama-cpp.mjs', file, threads, nPrompt, nDecoded].map(String);
-    return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
+  'llama.cpp': (_, file, threads, prompts) => {
+    const args = ['bench/peers/llama-cpp.mjs', file, threads, nDecoded].map(String);
+    const input = JSON.stringify(prompts.map(({ tokens }) => tokens));
+    return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8', input }));
   },
-  native: (_, file, threads) => {
+  native: (_, file, threads, [, { tokens }]) => {
+    if (tokens.length !== 128) throw new Error('natively, only prompts of 128 tokens are measured');
     const [speed] = runProgram('speed', [file, 'fastest', String(threads), '1']);
     const { prefill128, decode64, peakBytes } = speed;
     return { prefill: prefill128[0], decode: decode64[0], peakBytes };
@@ -94,7 +95,8 @@ export function installPeers() {
 
 /**
  * Opens the browser, and returns the functions that measure:
- * run(name, file, threads): tokens per second { prefill, decode }, with a newly loaded model.
+ * run(name, file, threads, prompts): tokens per second { prefill, decode }, with a newly loaded
+ * model; `prompts`: one for practice, and the one that is measured.
  * embed(name, file, threads, texts): texts per second { passages, queries }, see embed-texts.js.
  * keep(file, threads), then firstToken(name, file, threads): milliseconds by phases; readKept():
  * { bytes, ms } of only reading the same file.
@@ -119,7 +121,8 @@ export async function openEngines() {
   };
   const call = (name, ...args) => inNewPage((page) => callInPage(page, name, args));
   return {
-    run: (name, file, threads) => inNewPage((page) => engines[name](page, file, threads)),
+    run: (name, file, threads, prompts) =>
+      inNewPage((page) => engines[name](page, file, threads, prompts)),
     embed: (name, file, threads, texts) =>
       inNewPage((page) => embedders[name](page, file, threads, texts)),
     keep: (file, threads) => call('keepFile', `/${file}`, { threads }),
@@ -152,8 +155,8 @@ async function callInPage(page, name, args) {
 }
 
 function inPage(name, kernels) {
-  return (page, file, threads) =>
-    callInPage(page, name, [`/${file}`, { threads, kernels, nPrompt, nDecoded }]);
+  return (page, file, threads, prompts) =>
+    callInPage(page, name, [`/${file}`, { threads, kernels, prompts, nDecoded }]);
 }
 
 function embedInPage(name, kernels) {

@@ -1,9 +1,11 @@
-// Measures llama.cpp's speed: llama-cpp.mjs MODEL THREADS PROMPT_TOKENS DECODED_TOKENS
-import { promptOf } from '../measure.js';
+// Measures llama.cpp's speed: llama-cpp.mjs MODEL THREADS DECODED_TOKENS; standard input has the
+// tokens of two prompts as JSON, one for practice and the one that is measured.
+import { readFileSync } from 'node:fs';
 import { printResult, startLlama } from './llama-cpp-start.mjs';
 
-const nCtx = 1024;
-const [file, threads, nPrompt, nDecoded] = process.argv.slice(2);
+const [file, threads, nDecoded] = process.argv.slice(2);
+const [practice, measured] = JSON.parse(readFileSync(0, 'utf8'));
+const nCtx = Math.max(1024, measured.length + 512);
 const { llama, model } = await startLlama(file, Number(threads));
 const context = await model.createContext({
   contextSize: nCtx,
@@ -14,22 +16,22 @@ const { _ctx: engine } = context;
 const sampler = new llama._bindings.AddonSampler(model._model);
 sampler.applyConfig({ temperature: 0 });
 
-await run(Number(nPrompt), 8);
-const speed = await run(Number(nPrompt), Number(nDecoded));
+await run(practice, 8);
+const speed = await run(measured, Number(nDecoded));
 printResult(speed);
 await llama.dispose();
 
-async function run(nTokens, nMore) {
+async function run(prompt, nMore) {
   engine.disposeSequence(0);
   engine.setThreads(Number(threads));
   engine.initBatch(512);
   const startedAt = performance.now();
-  let token = await append(promptOf(nTokens).tokens, 0);
+  let token = await append(prompt, 0);
   const firstAt = performance.now();
-  for (let i = 0; i < nMore; ++i) token = await append([token], nTokens + i);
+  for (let i = 0; i < nMore; ++i) token = await append([token], prompt.length + i);
   const endedAt = performance.now();
   return {
-    prefill: (nTokens * 1000) / (firstAt - startedAt),
+    prefill: (prompt.length * 1000) / (firstAt - startedAt),
     decode: (nMore * 1000) / (endedAt - firstAt),
   };
 }

@@ -1,6 +1,6 @@
 // The peers that run in a page. Each reads the prompt and generates tokens greedily, as this
 // project does in ../measure.js.
-import { measureKinglet, promptOf } from '../measure.js';
+import { measureAnswer } from '../measure.js';
 import './embed.js';
 import './first-token.js';
 import './pictures.js';
@@ -8,8 +8,10 @@ import './products.js';
 import { openWllama2, openWllama3 } from './wllama.js';
 
 /** wllama 2: uses the lower-level calls of its createCompletion(), because these take tokens. */
-globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
-  const wllama = await openWllama2(await (await fetch(file)).blob(), { threads });
+globalThis.runWllama2 = async (file, { threads, prompts, nDecoded }) => {
+  const [practice, measured] = prompts;
+  const blob = await (await fetch(file)).blob();
+  const wllama = await openWllama2(blob, { threads, nPrompt: measured.tokens.length });
   const run = async (prompt, n) => {
     await wllama.kvClear();
     await wllama.samplingInit({ temp: 0 });
@@ -24,13 +26,15 @@ globalThis.runWllama2 = async (file, { threads, nPrompt, nDecoded }) => {
     }
     return rates(prompt.tokens.length, startedAt, times);
   };
-  await run(promptOf(nPrompt), 8);
-  return run(promptOf(nPrompt), nDecoded);
+  await run(practice, 8);
+  return run(measured, nDecoded);
 };
 
 /** wllama 3 has only a call that takes text. Its last chunk contains the number of tokens. */
-globalThis.runWllama3 = async (file, { threads, nPrompt, nDecoded }) => {
-  const wllama = await openWllama3(await (await fetch(file)).blob(), { threads });
+globalThis.runWllama3 = async (file, { threads, prompts, nDecoded }) => {
+  const [practice, measured] = prompts;
+  const blob = await (await fetch(file)).blob();
+  const wllama = await openWllama3(blob, { threads, nPrompt: measured.tokens.length });
   const run = async (prompt, n) => {
     const times = [];
     let last;
@@ -53,15 +57,14 @@ globalThis.runWllama3 = async (file, { threads, nPrompt, nDecoded }) => {
     }
     return rates(prompt.tokens.length, startedAt, times.slice(0, n + 1));
   };
-  await run(promptOf(nPrompt), 8);
-  return run(promptOf(nPrompt), nDecoded);
+  await run(practice, 8);
+  return run(measured, nDecoded);
 };
 
 /** This project, through the package. */
-globalThis.runKinglet = async (file, { kernels, threads }) => {
+globalThis.runKinglet = async (file, options) => {
   const { Kinglet } = await import('/dist/index.js');
-  const speed = await measureKinglet(Kinglet, file, { kernels, threads, repeats: 1, long: false });
-  return { prefill: speed.prefill128[0], decode: speed.decode64[0] };
+  return measureAnswer(Kinglet, file, options);
 };
 
 /** Computes speeds from the start time and the times of the tokens. */

@@ -9,6 +9,7 @@ import {
   openingTarget,
   pictureTargets,
   threads as targetThreads,
+  usualPrompt,
 } from './targets.mjs';
 
 /** "(largest − smallest) / median" of some numbers. */
@@ -23,28 +24,33 @@ export function ratioOf(ours, theirs) {
 
 /** The ratios of all compared engines; `kind` is decode or prefill. */
 export function speedRatios(speeds, threads) {
-  return groupsOf(speeds, ['shape', 'type']).flatMap(([{ shape, type }, rows]) =>
-    comparisonsOf(shape).flatMap(({ ours, peer, targets }) =>
-      ['decode', 'prefill'].flatMap((kind) => {
-        const [here, there] = [ours, peer].map((name) => valuesOf(rows, name, kind));
-        if (here.length === 0 || there.length === 0) return [];
-        const target = threads === targetThreads ? targets[type]?.[kind] : undefined;
-        const spreads = [spread(here), spread(there)];
-        return { shape, type, ours, peer, kind, ratio: ratioOf(here, there), spreads, target };
-      }),
-    ),
+  return groupsOf(speeds, ['shape', 'type', 'nPrompt']).flatMap(
+    ([{ shape, type, nPrompt }, rows]) =>
+      comparisonsOf(shape).flatMap(({ ours, peer, targets }) =>
+        ['decode', 'prefill'].flatMap((kind) => {
+          const [here, there] = [ours, peer].map((name) => valuesOf(rows, name, kind));
+          if (here.length === 0 || there.length === 0) return [];
+          const isUsual = threads === targetThreads && nPrompt === usualPrompt;
+          const target = isUsual ? targets[type]?.[kind] : undefined;
+          const spreads = [spread(here), spread(there)];
+          const ratio = ratioOf(here, there);
+          return { ...{ shape, type, nPrompt, ours, peer }, kind, ratio, spreads, target };
+        }),
+      ),
   );
 }
 
 export function speedSection(speeds, ratios) {
-  const rows = groupsOf(speeds, ['shape', 'type', 'name']).map(([{ shape, type, name }, runs]) => ({
-    ...{ shape, type, engine: name },
-    prefill: withSpread(runs, 'prefill'),
-    decode: withSpread(runs, 'decode'),
-    'peak MB': megabytes(runs),
-  }));
+  const rows = groupsOf(speeds, ['shape', 'type', 'nPrompt', 'name']).map(
+    ([{ shape, type, nPrompt, name }, runs]) => ({
+      ...{ shape, type, prompt: nPrompt, engine: name },
+      prefill: withSpread(runs, 'prefill'),
+      decode: withSpread(runs, 'decode'),
+      'peak MB': megabytes(runs),
+    }),
+  );
   return [
-    'Tokens per second: reading a prompt of 128 tokens (prefill), then generating 64 (decode). ' +
+    'Tokens per second: reading a prompt (prefill), then generating 64 tokens (decode). ' +
       `${spreadText} ${peakText}`,
     markdownTable(rows),
     markdownTable(ratios.map(ratioRow)),
@@ -210,11 +216,11 @@ export function productSection(products) {
 /** The most important results. The columns are the engines; the peers' have ratios. */
 export function shortRows({ speeds, firstTokens, embeddings, pictures }) {
   const rows = [];
-  const [speed] = groupsOf(speeds, ['shape', 'type']);
-  if (speed) {
-    const [{ shape, type }, runs] = speed;
-    rows.push(shortRow(`reading a prompt: tokens/s, ${shape} ${type}`, runs, 'prefill', 1));
-    rows.push(shortRow(`generating: tokens/s, ${shape} ${type}`, runs, 'decode', 1));
+  const [[model, ofModel] = [{}, []]] = groupsOf(speeds, ['shape', 'type']);
+  const what = `tokens/s, ${model.shape} ${model.type}`;
+  for (const [{ nPrompt }, runs] of groupsOf(ofModel, ['nPrompt'])) {
+    rows.push(shortRow(`reading ${nPrompt} tokens: ${what}`, runs, 'prefill', 1));
+    rows.push(shortRow(`generating after them: ${what}`, runs, 'decode', 1));
   }
   const [first] = groupsOf(firstTokens, ['shape', 'type']);
   if (first) {
@@ -238,7 +244,8 @@ export function shortRows({ speeds, firstTokens, embeddings, pictures }) {
   return rows;
 }
 
-const shortNames = ['chromium relaxed-simd', 'wllama 2.3.1', 'wllama 3.13.0'];
+/** The engines of the short table. */
+export const shortNames = ['chromium relaxed-simd', 'wllama 2.3.1', 'wllama 3.13.0'];
 const lessIsBetter = ['firstToken', 'peakBytes', 'picture'];
 
 function shortRow(title, runs, key, unit) {

@@ -1,4 +1,7 @@
 // The ratios to its peers that this project should reach on one thread, by shape and weight type.
+/** Tokens of the prompt for which speeds have targets. */
+export const usualPrompt = 128;
+
 export const threads = 1;
 
 /** How many times sooner the first token comes, from a stored file of 350 MB. */

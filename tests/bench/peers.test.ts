@@ -15,7 +15,7 @@ import {
 const rounds = (row: object, ...values: object[]) => values.map((value) => ({ ...row, ...value }));
 
 describe('the comparison with peers', () => {
-  const model = { shape: 'smollm2-135m', type: 'Q4_0' };
+  const model = { shape: 'smollm2-135m', type: 'Q4_0', nPrompt: 128 };
   const speeds = [
     ...rounds(
       { ...model, name: 'chromium relaxed-simd' },
@@ -56,7 +56,10 @@ describe('the comparison with peers', () => {
       { kind: 'decode', ratio: 4, target: 3, spreads: [0.3, 1 / 3] },
       { kind: 'prefill', ratio: 3.3, spreads: [100 / 330, 0] },
     ]);
-    expect(speedRatios(speeds, 2)).toMatchObject([{ target: undefined }, { target: undefined }]);
+    const without = [{ target: undefined }, { target: undefined }];
+    expect(speedRatios(speeds, 2)).toMatchObject(without);
+    const long = speeds.map((speed) => ({ ...speed, nPrompt: 1536 }));
+    expect(speedRatios([...speeds, ...long], 1)).toMatchObject([{ target: 3 }, {}, ...without]);
   });
 
   it('has ratios of times that grow as this project gets faster', () => {
