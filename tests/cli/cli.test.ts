@@ -415,6 +415,9 @@ describe('inspect', () => {
     expect(stdout).toMatch(/general\.name\s+string\s+"Kinglet Stories 5M"/);
     expect(stdout).toMatch(/tokenizer\.ggml\.tokens\s+string\[2048\]/);
     expect(stdout).toMatch(/token_embd\.weight\s+Q6_K\s+\[256, 2048\]/);
+    expect(stdout).toMatch(
+      /^Memory: \d\.\d MB of weights, 1\.1 MB for 512 tokens of context \(KV cache: q8\)$/m,
+    );
   });
 });
 

@@ -58,9 +58,21 @@ describe('a loaded model', () => {
       nCtx: 512,
       runtime: { nThreads: 1, singleThreadReason: 'requested' },
     });
+    expect(model.info.kv).toEqual({ k: 'q8', v: 'q8' });
     // Of 512 tokens in q8; the first 64 are f16, and each layer and head has a centre of its keys.
     const kvBytes = 6 * 2 * 2 * (512 * 2 * 36 + 64 * 64 * 2) + 6 * 2 * 64 * 4;
     expect(model.info.memory.kvBytes).toBe(kvBytes);
+  });
+
+  it('is described before it is loaded, with the memory that it takes', async () => {
+    const { tensors, plan } = await inspect(bytes);
+    const { nCtx, kv, memory } = model.info;
+    expect(tensors).toHaveLength(56);
+    expect(plan).toEqual({
+      ...{ nCtx, kv, weightBytes: memory.weightBytes, stateBytes: memory.kvBytes },
+      scratchBytes: memory.scratchBytes,
+    });
+    expect((await inspect(vocabularyOf(bytes))).plan).toBeUndefined();
   });
 
   it('tells the same greedy story as the desktop program, every time', async () => {

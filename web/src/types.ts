@@ -286,6 +286,8 @@ export interface ModelInfo {
   contextLength: number;
   /** Tokens of context that fit this instance. */
   nCtx: number;
+  /** How the first session stores keys and values: what `auto` stands for here. */
+  kv: { k: KvKind; v: KvKind };
   /** The chat template, a Jinja program, from the option or the file; undefined if there is none. */
   chatTemplate: string | undefined;
   /** The file's separate template for conversations with tools, if it has one. */
@@ -502,7 +504,7 @@ export interface ImageProgress {
   total: number;
 }
 
-/** A call in a message. Templates expect `arguments` as an object, not as JSON. */
+/** A call in a message. `arguments` are an object, or its JSON as OpenAI's API has it. */
 export interface ChatToolCall {
   id?: string | undefined;
   type?: string | undefined;

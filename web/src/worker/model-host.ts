@@ -449,7 +449,7 @@ function plannedWith(header: EngineHeader): Pick<FileDescription, 'plan'> {
   if (header.isPart()) return {};
   const auto = { nCtx: 0, nBatch: 0, kKind: 'auto', vKind: 'auto', kvPool: 0 };
   const planned = header.plan('', 1, auto);
-  if ('error' in planned) return {};
+  if ('error' in planned || planned.value.weightBytes === 0) return {};
   const { kv, ...sizes } = planned.value;
   return { plan: { ...sizes, kv: kindsOf(kv) } };
 }
@@ -499,6 +499,7 @@ function describe(
     chatTemplate: chatTemplate || undefined,
     toolChatTemplate: toolChatTemplate || undefined,
     nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,
+    kv: session.kv,
     memory: { weightBytes, storedBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
     runtime: {
       variant: opened.variant,
