@@ -33,10 +33,6 @@ struct Buffers {
         widened(arena.take<float>(kAttentionBlock * stride)) {}
 };
 
-bool has_integer_codes(KvKind kind) {
-  return kind == KvKind::int8 || kind == KvKind::q8 || kind == KvKind::q4;
-}
-
 // At most kTileRows query rows and the state of their softmaxes. Kernels take groups of
 // kMaxQueryRows rows.
 class Rows {
@@ -64,7 +60,7 @@ class Rows {
     for (size_t i = 0; i < n_rows; ++i) {
       float* row = buffers.queries + i * stride;
       if (kv_kind_info(cache.keys.kind).rotates) rotate_blocks(row, tile.head_dim);
-      if (has_integer_codes(cache.keys.kind)) {
+      if (kv_kind_info(cache.keys.kind).has_integer_codes) {
         query_scales_[i] = kernels.quantize_query(row, tile.head_dim, stride, cache.keys.kind,
                                                   buffers.codes + i * stride);
       }
@@ -140,7 +136,7 @@ class Rows {
     if (!kernels_.reads_transposed) return;
     if (tile_.n_positions == 0 && tile_.n_heads < kTransposedHeads) return;
     std::byte* transposed = buffers_.transposed + first * stride * sizeof(float);
-    if (has_integer_codes(cache_.keys.kind)) {
+    if (kv_kind_info(cache_.keys.kind).has_integer_codes) {
       group.queries.transposed_codes =
           transpose<int16_t, 2>(codes, group.n_rows, stride, transposed);
     } else {

@@ -11,8 +11,9 @@
 
 namespace kinglet {
 
-// The keys or the values of one head in a cache of pages: its rows in page 0. If the kind rounds,
-// the first kExactPositions are f16 rows elsewhere, of rotated blocks if the kind rotates.
+// The keys or the values of one head in a cache of pages: its rows in page 0. If codes are
+// integers, the first kExactPositions are f16 rows elsewhere, of rotated blocks if the kind
+// rotates.
 struct KvHead {
   KvKind kind;
   KvRows first_page;

@@ -102,7 +102,7 @@ Status KvCache::write(uint32_t layer, uint32_t i, std::span<const float> k,
   const uint32_t position = size_ + i;
   KINGLET_TRY(write_side(to.keys, layer, position, k));
   KINGLET_TRY(write_side(to.values, layer, position, v));
-  if (position == kExactPositions - 1 && to.keys.kind->rounds) table_.find_centres(to);
+  if (position == kExactPositions - 1 && to.keys.kind->has_integer_codes) table_.find_centres(to);
   return {};
 }
 

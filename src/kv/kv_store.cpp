@@ -54,7 +54,7 @@ KvSide lay_out(KvKind kind, const RowShape& shape, uint32_t page_positions, size
   side.scales_begin = static_cast<size_t>(round_up(codes_end, sizeof(float)));
   const size_t scales_end = side.scales_begin + n_rows * side.n_scales * sizeof(float);
   end = static_cast<size_t>(round_up(scales_end, kAlignment));
-  if (info.rounds) {
+  if (info.has_integer_codes) {
     const size_t n_exact = size_t{kExactPositions} * shape.n_kv_heads * shape.head_dim;
     exact_end += static_cast<size_t>(round_up(n_exact * sizeof(Half), kAlignment));
   }
@@ -81,7 +81,7 @@ Layout lay_out(const KvStoreConfig& config) {
     const KvSide values = lay_out_side(config.v_kind);
     layout.layers.push_back(
         {shape.n_kv_heads, shape.head_dim, keys, values, layout.beginning_bytes});
-    if (keys.kind->rounds) {
+    if (keys.kind->has_integer_codes) {
       const size_t n = size_t{shape.n_kv_heads} * shape.head_dim;
       layout.beginning_bytes += static_cast<size_t>(round_up(n * sizeof(float), kAlignment));
     }

@@ -43,12 +43,14 @@ struct KvSide {
   size_t n_scales;      // of a row
   size_t codes_begin;   // in bytes from the beginning of the page
   size_t scales_begin;  // in bytes from the beginning of the page
-  size_t exact_begin;   // of the first positions' rows, [n_kv_heads][kExactPositions] f16 rows, in
-                        // bytes from the beginning of a KvBeginning
+  // Of the f16 rows of the first positions, [n_kv_heads][kExactPositions], within the beginning of
+  // a sequence: see PageTable.
+  size_t exact_begin;
+  size_t exact_bytes;  // of such a row
 
-  size_t exact_bytes;  // of an f16 row
-
-  bool is_exact_at(uint32_t position) const { return kind->rounds && position < kExactPositions; }
+  bool is_exact_at(uint32_t position) const {
+    return kind->has_integer_codes && position < kExactPositions;
+  }
   const KvKindInfo& kind_at(uint32_t position) const { return kinglet::kind_at(*kind, position); }
   size_t code_bytes_at(uint32_t position) const {
     return is_exact_at(position) ? exact_bytes : code_bytes;
@@ -61,10 +63,10 @@ struct KvLayer {
   uint32_t head_dim;
   KvSide keys;
   KvSide values;
-  size_t centre_begin;  // c of each head, [n_kv_heads][head_dim] floats: see KvSide::exact_begin
+  size_t centre_begin;  // of the centres, [n_kv_heads][head_dim] floats, within the beginning
 
   bool is_centred_at(const KvSide& side, uint32_t position) const {
-    return &side == &keys && keys.kind->rounds && position >= kExactPositions;
+    return &side == &keys && keys.kind->has_integer_codes && position >= kExactPositions;
   }
 };
 

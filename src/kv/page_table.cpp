@@ -170,7 +170,7 @@ KvView PageTable::view(const KvLayer& layer, uint32_t head) const {
   const size_t first_row = size_t{head} * page_positions();
   const auto in = [&](const KvSide& side) -> KvHead {
     const auto* scales = reinterpret_cast<const float*>(first_page + side.scales_begin);
-    const KvRows exact = side.kind->rounds && beginning_ != nullptr
+    const KvRows exact = side.kind->has_integer_codes && beginning_ != nullptr
                              ? KvRows{row(side, 0, head).codes, side.exact_bytes, nullptr, 0}
                              : KvRows();
     return {side.kind->kind,
@@ -178,7 +178,7 @@ KvView PageTable::view(const KvLayer& layer, uint32_t head) const {
              scales + first_row * side.n_scales, side.n_scales},
             exact};
   };
-  const bool is_centred = layer.keys.kind->rounds && beginning_ != nullptr;
+  const bool is_centred = layer.keys.kind->has_integer_codes && beginning_ != nullptr;
   return {in(layer.keys),       in(layer.values),
           pages_.data(),        page_positions(),
           store_->page_bytes(), is_centred ? centre(layer, head).data() : nullptr};

@@ -17,8 +17,8 @@ namespace kinglet {
 // A page belongs to one sequence or to several that share a beginning. A page that was given back
 // leaves a gap, so that later pages keep their places. `page` is a place in this table.
 //
-// If the store's kinds round, the exact rows of the first positions and the centres of keys (see
-// tensor/kv_kind.h) are in a beginning, which sequences share, too.
+// If the store's codes are integers, the exact rows of the first positions and the centres of keys
+// (see tensor/kv_kind.h) are in a beginning, which sequences share, too.
 class PageTable {
  public:
   // An empty table, with room for the pages of `capacity` positions, so that steps allocate no

@@ -35,7 +35,7 @@ uint64_t SavedRows::rows_bytes() const {
 }
 
 bool SavedRows::has_centres() const {
-  return kv_kind_info(k_kind).rounds && n_positions >= kExactPositions;
+  return kv_kind_info(k_kind).has_integer_codes && n_positions >= kExactPositions;
 }
 
 uint64_t SavedRows::bytes() const {

@@ -287,19 +287,19 @@ constexpr KvKindInfo scaled(KvKind kind, std::string_view name) {
   return {kind, name, element_bytes<Format>, one_scale, write_scaled<Format>, read_scaled<Format>};
 }
 
-constexpr KvKindInfo rounding(KvKindInfo info) {
-  info.rounds = true;
+constexpr KvKindInfo with_integers(KvKindInfo info) {
+  info.has_integer_codes = true;
   return info;
 }
 
 constexpr std::array<KvKindInfo, kNKvKinds> kKinds = {
     plain<F32>(KvKind::f32, "f32"),
     plain<F16>(KvKind::f16, "f16"),
-    rounding(scaled<Int8>(KvKind::int8, "int8")),
+    with_integers(scaled<Int8>(KvKind::int8, "int8")),
     scaled<E4M3>(KvKind::fp8_e4m3, "fp8_e4m3"),
     scaled<E5M2>(KvKind::fp8_e5m2, "fp8_e5m2"),
-    rounding({KvKind::q8, "q8", q8_bytes, scale_per_block, write_q8, read_q8}),
-    rounding({KvKind::q4, "q4", q4_bytes, no_scales, write_q4, read_q4, true}),
+    with_integers({KvKind::q8, "q8", q8_bytes, scale_per_block, write_q8, read_q8}),
+    with_integers({KvKind::q4, "q4", q4_bytes, no_scales, write_q4, read_q4, true}),
 };
 
 }  // namespace

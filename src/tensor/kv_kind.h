@@ -19,12 +19,12 @@ constexpr size_t kNKvKinds = 7;
 // to whole blocks.
 constexpr size_t kKvBlock = 32;
 
-// The first positions of a sequence, one block of attention. In kinds that round, they are stored
-// as f16, because tokens attend most to them, whatever they say (attention sinks: StreamingLLM,
-// Xiao et al., 2023). Keys after them are stored as k - c, where c is the mean of the head's keys
-// from position kCentreBegin to kExactPositions. Keys of a head have a large part in common, and it
-// is what rounding suffers from; attention does not see it, because softmax ignores what is added
-// to all scores (SageAttention, Zhang et al., 2024).
+// The first positions of a sequence, one block of attention. In kinds with integer codes, they are
+// stored as f16, because tokens attend most to them, whatever they say (attention sinks:
+// StreamingLLM, Xiao et al., 2023). Keys after them are stored as k - c, where c is the mean of the
+// head's keys from position kCentreBegin to kExactPositions. Keys of a head have a large part in
+// common, and it is what rounding suffers from; attention does not see it, because softmax ignores
+// what is added to all scores (SageAttention, Zhang et al., 2024).
 constexpr uint32_t kExactPositions = 64;
 constexpr uint32_t kCentreBegin = 4;
 
@@ -67,9 +67,9 @@ struct KvKindInfo {
                    float* out);
   // Whether the codes are those of the row after rotate_blocks().
   bool rotates = false;
-  // Whether the first kExactPositions are f16, and keys are centred. Floats have relative errors,
-  // which a common part does not make larger.
-  bool rounds = false;
+  // Whether codes are integers. The first kExactPositions are then f16, and keys are centred; the
+  // errors of floats are relative, so a common part does not make them larger.
+  bool has_integer_codes = false;
 
   uint64_t row_bytes(uint64_t head_dim) const {
     return code_bytes(head_dim) + n_scales(head_dim) * sizeof(float);
@@ -78,9 +78,10 @@ struct KvKindInfo {
 
 const KvKindInfo& kv_kind_info(KvKind kind);
 
-// The kind of the rows at a position: f16 for the first ones, if the kind rounds.
+// The kind of the rows at a position: f16 for the first ones of kinds with integer codes.
 inline const KvKindInfo& kind_at(const KvKindInfo& info, size_t position) {
-  return info.rounds && position < kExactPositions ? kv_kind_info(KvKind::f16) : info;
+  const bool is_exact = info.has_integer_codes && position < kExactPositions;
+  return is_exact ? kv_kind_info(KvKind::f16) : info;
 }
 
 // Multiplies each whole block of the n elements by the Hadamard matrix divided by sqrt(kKvBlock).

@@ -101,10 +101,10 @@ StoredRow found(const KvView& view, const KvHead& head, uint32_t position, uint3
           {rows.scales, rows.scales + info.n_scales(head_dim)}};
 }
 
-// What attention must read there, if it is a row of the beginning or of a kind that does not round.
+// What attention must read there, if it is a row of the beginning or of a kind of floats.
 StoredRow expected(KvKind kind, uint32_t position, const float* row, uint32_t head_dim) {
   std::vector<float> values(row, row + head_dim);
-  const bool is_exact = kv_kind_info(kind).rounds && position < kExactPositions;
+  const bool is_exact = kv_kind_info(kind).has_integer_codes && position < kExactPositions;
   if (is_exact && kv_kind_info(kind).rotates) rotate_blocks(values.data(), head_dim);
   return encoded(is_exact ? KvKind::f16 : kind, values.data(), head_dim);
 }
@@ -129,13 +129,14 @@ void for_each_row(const KvCache& cache, const F& f) {
 
 template <class F>
 void for_each_centre(const KvCache& cache, const F& f) {
-  if (!kv_kind_info(cache.store().config().k_kind).rounds || cache.size() == 0) return;
+  if (!kv_kind_info(cache.store().config().k_kind).has_integer_codes || cache.size() == 0) return;
   for (uint32_t layer = 0; layer < kRows.size(); ++layer) cache.for_each_centre(layer, f);
 }
 
-// Kinds that round store later keys without a centre, which depends on what came first.
+// Kinds with integer codes store later keys without a centre, which depends on what came first.
 bool is_known_by_bit(KvKind kind, uint32_t position, const Written& written) {
-  return !kv_kind_info(kind).rounds || (position < kExactPositions && !written.was_rounded);
+  return !kv_kind_info(kind).has_integer_codes ||
+         (position < kExactPositions && !written.was_rounded);
 }
 
 // Rows of different numbers differ by about 800.
