@@ -94,8 +94,8 @@ const KvKindInfo* find_kv_kind(std::string_view name);
 // Returns the names for messages: "f32, …".
 std::string kv_kind_names();
 
-// The kind that "auto" stands for: of those whose cost is not visible in what a model writes, the
-// one that decodes fastest after a long text. docs/kv.md has the measurements.
+// The kind that "auto" stands for: after a long text it decodes faster than floats, and its cost is
+// not visible in what a model writes, whatever the width of its heads. docs/kv.md has the numbers.
 constexpr KvKind kAutoKvKind = KvKind::q8;
 
 // Returns the kind that an option names, which may be "auto". Error: invalid_argument.

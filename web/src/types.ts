@@ -181,8 +181,8 @@ export type EmbeddingTables = 'auto' | 'memory' | 'file';
 export type KvKind = 'f32' | 'f16' | 'q8' | 'int8' | 'fp8_e4m3' | 'fp8_e5m2' | 'q4';
 
 /**
- * `auto`: the kind that decodes fastest after a long text without a visible cost in quality. What it
- * stands for is in {@link SessionInfo.kv}. For the exact probabilities of a model, choose `f32`.
+ * `auto`: a kind that decodes faster than floats after a long text, without a visible cost in quality.
+ * What it stands for is in {@link SessionInfo.kv}. For the exact probabilities of a model, choose `f32`.
  */
 export type KvChoice = KvKind | 'auto';
 
