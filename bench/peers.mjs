@@ -242,7 +242,8 @@ function report() {
   const json = JSON.stringify({ ...result, ...results, ratios, sizes }, null, 1);
   writeFileSync(join(root, folder, 'peers.json'), json);
 
-  const intro = `${machine}. Threads: ${threads}. Medians of ${rounds} rounds.`;
+  const often = rounds === 1 ? 'One round' : `Medians of ${rounds} rounds`;
+  const intro = `${machine}. Threads: ${threads}. ${often}.`;
   const sections = [
     ...(ratios.length > 0 ? tables.speedSection(results.speeds, ratios) : []),
     ...[...crashes].map((what) => `${what} crashed, twice.`),
