@@ -217,7 +217,7 @@ class Rows {
     std::fill(scores, scores + begin, 0.0f);
     std::fill(scores + end, scores + kAttentionBlock, 0.0f);
     if (begin >= end) return 1.0f;
-    if (cache_.centre != nullptr && position >= kExactPositions) {
+    if (cache_.centre != nullptr && !cache_.keys.is_exact_at(position)) {
       for (size_t i = begin; i < end; ++i) scores[i] += centre_score_[row];
     }
     if (tile_.softcap > 0) kernels_.softcap(scores + begin, tile_.softcap, end - begin);

@@ -109,16 +109,19 @@ std::span<float> PageTable::centre(const KvLayer& layer, uint32_t head) const {
 void PageTable::write(const KvLayer& layer, const KvSide& side, uint32_t position, uint32_t head,
                       std::span<const float> row) {
   const Row to = this->row(side, position, head);
-  const std::span<float> changed = std::span(row_).first(row.size());
-  std::copy(row.begin(), row.end(), changed.begin());
-  if (side.is_exact_at(position) && side.kind->rotates) {
-    rotate_blocks(changed.data(), changed.size());
+  const bool is_rotated = side.is_exact_at(position) && side.kind->rotates;
+  const bool is_centred = layer.is_centred_at(side, position);
+  if (is_rotated || is_centred) {
+    const std::span<float> changed = std::span(row_).first(row.size());
+    std::copy(row.begin(), row.end(), changed.begin());
+    if (is_rotated) rotate_blocks(changed.data(), changed.size());
+    if (is_centred) {
+      const std::span<const float> c = centre(layer, head);
+      for (size_t i = 0; i < c.size(); ++i) changed[i] -= c[i];
+    }
+    row = changed;
   }
-  if (layer.is_centred_at(side, position)) {
-    const std::span<const float> c = centre(layer, head);
-    for (size_t i = 0; i < c.size(); ++i) changed[i] -= c[i];
-  }
-  side.kind_at(position).write_row(changed.data(), changed.size(), to.codes, to.scales);
+  side.kind_at(position).write_row(row.data(), row.size(), to.codes, to.scales);
 }
 
 void PageTable::read(const KvLayer& layer, const KvSide& side, uint32_t position, uint32_t head,
