@@ -7,6 +7,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import { complaintsOf } from './complaints.ts';
 import { installPacked } from './packed.ts';
 import { root, storyModel, tellByCli, withChatTemplate } from './support.ts';
 
@@ -48,11 +49,7 @@ async function chat(served: string, isolated: boolean): Promise<string[]> {
     if (path.endsWith('.wasm')) fetched.push(path);
   });
   const page = await browser.newPage();
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  const complaints = complaintsOf(page);
   try {
     await page.goto(`${url}?threads=2`);
     // React's page enables its button for a question, the others once the model is there.

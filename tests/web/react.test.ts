@@ -7,6 +7,7 @@ import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import { complaintsOf } from './complaints.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
 /** What the page below keeps of the latest render, and what it can do. */
@@ -75,11 +76,7 @@ afterAll(async () => {
 
 async function open(): Promise<Page> {
   const page = await browser.newPage();
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  const complaints = complaintsOf(page);
   onTestFinished(async () => {
     await page.close();
     expect(complaints).toEqual([]);

@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import { complaintsOf } from './complaints.ts';
 import { accessibilityFaults } from './demo-page.ts';
 import { installPacked } from './packed.ts';
 import { exactly } from './scripted-model.ts';
@@ -50,11 +51,7 @@ async function open(recipe: string): Promise<Page> {
 async function visit(): Promise<{ page: Page; context: BrowserContext }> {
   const context = await browser.newContext();
   const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  const complaints = complaintsOf(page);
   onTestFinished(async () => {
     await context.close();
     expect(complaints).toEqual([]);
