@@ -1,8 +1,21 @@
 // Opens an engine for a model, and streams the model's bytes into the engine's heap.
-import type { EngineHeader, EngineLoader, EngineModel, EngineModule, TablePlace } from '#engine';
+import type {
+  EngineHeader,
+  EngineLoader,
+  EngineModel,
+  EngineModule,
+  EngineSessionOptions,
+  TablePlace,
+} from '#engine';
 import type { KingletErrorCode } from '../errors.ts';
 import { KingletError, messageOf } from '../errors.ts';
-import type { NamedSource, NamedSources, PostedLoadOptions, PostedSources } from '../protocol.ts';
+import type {
+  KvChoices,
+  NamedSource,
+  NamedSources,
+  PostedLoadOptions,
+  PostedSources,
+} from '../protocol.ts';
 import { atLeastOne } from '../source.ts';
 import { splitPaths } from '../split.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
@@ -17,6 +30,11 @@ import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import type { Access } from './open-source.ts';
 import { isPath, openSource, sizeOfSource } from './open-source.ts';
 import { StoredTables, unreadable } from './stored-file.ts';
+
+/** The engine's options for a session. `nCtx`: 0 for the model's own. */
+export function engineOptions(nCtx: number, kv: KvChoices, kvPool = 0): EngineSessionOptions {
+  return { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
+}
 
 export interface LoadedModel {
   running: OpenEngine;
@@ -172,7 +190,7 @@ class Load {
         header.delete();
         header = (await reader.read(engine, 'memory')) ?? header;
       }
-      const session = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool: 0 };
+      const session = engineOptions(nCtx, kv);
       const plan = header.isPart() ? undefined : unwrap(header.plan(kernels, nThreads, session));
       return planMemory(modelBytes - (isStored ? tableBytes : 0), plan, spareMemory);
     } finally {

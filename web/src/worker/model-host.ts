@@ -29,7 +29,7 @@ import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
 import { nameFiles, nameReader } from './hub-listing.ts';
-import { accessTo, loadModel } from './load-model.ts';
+import { accessTo, engineOptions, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
@@ -283,7 +283,7 @@ export class ModelHost {
       const header = await reader.read(engine, 'memory');
       if (!header) throw new KingletError('truncated', 'the file ends before its header does');
       try {
-        return { ...header.describe(), ...plannedWith(header) };
+        return { ...header.describe(), ...plannedWith(header, options) };
       } finally {
         header.delete();
       }
@@ -379,8 +379,7 @@ export class ModelHost {
   }
 
   #newSession(id: number, { nCtx, kv, kvPool }: TakesOf<'newSession'>): MadeSession {
-    const options = { nCtx, nBatch: 0, kKind: kv.k, vKind: kv.v, kvPool };
-    const engine = unwrap(this.#forText().newSession(options));
+    const engine = unwrap(this.#forText().newSession(engineOptions(nCtx, kv, kvPool)));
     return this.#add(id, { engine, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
@@ -445,13 +444,15 @@ function kindsOf(kinds: EngineKvKinds): SessionInfo['kv'] {
 }
 
 /** What the model would take with the default options, if the engine can load it. */
-function plannedWith(header: EngineHeader): Pick<FileDescription, 'plan'> {
+function plannedWith(
+  header: EngineHeader,
+  { nCtx = 0, kv }: PostedLoadOptions,
+): Pick<FileDescription, 'plan'> {
   if (header.isPart()) return {};
-  const auto = { nCtx: 0, nBatch: 0, kKind: 'auto', vKind: 'auto', kvPool: 0 };
-  const planned = header.plan('', 1, auto);
+  const planned = header.plan('', 1, engineOptions(nCtx, kv));
   if ('error' in planned || planned.value.weightBytes === 0) return {};
-  const { kv, ...sizes } = planned.value;
-  return { plan: { ...sizes, kv: kindsOf(kv) } };
+  const { kv: kinds, ...sizes } = planned.value;
+  return { plan: { ...sizes, kv: kindsOf(kinds) } };
 }
 
 function pagesOf(engine: EngineSession): KvPages {
