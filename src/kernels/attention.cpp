@@ -56,7 +56,7 @@ class Rows {
       float* row = buffers.queries + i * stride;
       for (size_t j = 0; j < tile.head_dim; ++j) row[j] = tile.queries[offset + j] * tile.scale;
     }
-    if (cache.centre != nullptr) score_centre();
+    score_centre();
     for (size_t i = 0; i < n_rows; ++i) {
       float* row = buffers.queries + i * stride;
       if (kv_kind_info(cache.keys.kind).rotates) rotate_blocks(row, tile.head_dim);
@@ -103,21 +103,27 @@ class Rows {
 
   // Multiplies the queries by the centre of the keys as by a key.
   void score_centre() {
-    const size_t stride = buffers_.stride;
+    std::fill_n(centre_score_, n_rows_, 0.0f);
+    if (cache_.centre == nullptr) return;
     const KvRows centre = {reinterpret_cast<const std::byte*>(cache_.centre), 0, nullptr, 0};
     alignas(kAlignment) float scores[kMaxQueryRows * kAttentionBlock];
     for (size_t first = 0; first < n_rows_; first += kMaxQueryRows) {
       const size_t n = std::min(kMaxQueryRows, n_rows_ - first);
-      const Queries queries = {buffers_.queries + first * stride,
-                               nullptr,
-                               nullptr,
-                               stride,
-                               tile_.head_dim,
-                               nullptr,
-                               nullptr};
-      attention_kernels(kernels_, KvKind::f32).score(queries, n, centre, 1, scores);
+      attention_kernels(kernels_, KvKind::f32).score(queries_from(first), n, centre, 1, scores);
       for (size_t i = 0; i < n; ++i) centre_score_[first + i] = scores[i * kAttentionBlock];
     }
+  }
+
+  Queries queries_from(size_t row) const {
+    const size_t stride = buffers_.stride;
+    return {.values = buffers_.queries + row * stride,
+            .codes = buffers_.codes + row * stride,
+            .scales = query_scales_ + row,
+            .offsets = centre_score_ + row,
+            .stride = stride,
+            .head_dim = tile_.head_dim,
+            .transposed = nullptr,
+            .transposed_codes = nullptr};
   }
 
   void add_group(size_t first) {
@@ -126,22 +132,19 @@ class Rows {
     group.n_rows = std::min(kMaxQueryRows, n_rows_ - first);
     group.begin = *std::min_element(begin_ + first, begin_ + first + group.n_rows);
     group.end = *std::max_element(end_ + first, end_ + first + group.n_rows);
-    const size_t stride = buffers_.stride;
-    const float* values = buffers_.queries + first * stride;
-    const int16_t* codes = buffers_.codes + first * stride;
-    group.queries = {values,  codes,  query_scales_ + first, stride, tile_.head_dim,
-                     nullptr, nullptr};
+    group.queries = queries_from(first);
     // A token's results must not depend on the number of tokens in a call. So this depends on the
     // number of rows that a single token has, except for whole texts, which have many tokens.
     if (!kernels_.reads_transposed) return;
     if (tile_.n_positions == 0 && tile_.n_heads < kTransposedHeads) return;
+    const size_t stride = buffers_.stride;
     std::byte* transposed = buffers_.transposed + first * stride * sizeof(float);
     if (kv_kind_info(cache_.keys.kind).has_integer_codes) {
       group.queries.transposed_codes =
-          transpose<int16_t, 2>(codes, group.n_rows, stride, transposed);
+          transpose<int16_t, 2>(group.queries.codes, group.n_rows, stride, transposed);
     } else {
       group.queries.transposed =
-          transpose<float, 1>(values, group.n_rows, tile_.head_dim, transposed);
+          transpose<float, 1>(group.queries.values, group.n_rows, tile_.head_dim, transposed);
     }
   }
 
@@ -214,12 +217,10 @@ class Rows {
   float weigh_scores(size_t position, size_t n, size_t row, float* scores) {
     const size_t begin = std::clamp(begin_[row], position, position + n) - position;
     const size_t end = std::clamp(end_[row], position, position + n) - position;
-    std::fill(scores, scores + begin, 0.0f);
-    std::fill(scores + end, scores + kAttentionBlock, 0.0f);
+    // Usually there is nothing to fill, and wasm has no fast way to do that.
+    if (begin > 0) std::fill(scores, scores + begin, 0.0f);
+    if (end < kAttentionBlock) std::fill(scores + end, scores + kAttentionBlock, 0.0f);
     if (begin >= end) return 1.0f;
-    if (cache_.centre != nullptr && !cache_.keys.is_exact_at(position)) {
-      for (size_t i = begin; i < end; ++i) scores[i] += centre_score_[row];
-    }
     if (tile_.softcap > 0) kernels_.softcap(scores + begin, tile_.softcap, end - begin);
     if (tile_.slopes != nullptr) subtract_distances(position, begin, end, row, scores);
     return kernels_.softmax_part(scores + begin, end - begin, largest_[row], sum_[row]);
@@ -248,7 +249,7 @@ class Rows {
   size_t begin_[kTileRows];  // the positions that a row sees
   size_t end_[kTileRows];
   float query_scales_[kTileRows];
-  float centre_score_[kTileRows];  // of the centre of the keys
+  float centre_score_[kTileRows];  // the centre of the keys times the query
   float largest_[kTileRows];
   float sum_[kTileRows];
   float* output_[kTileRows];

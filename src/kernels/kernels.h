@@ -90,6 +90,7 @@ struct Queries {
   const float* values;   // already multiplied by the scale of the scores
   const int16_t* codes;  // for integer kinds, which multiply these: see quantize_query
   const float* scales;   // [n_rows]
+  const float* offsets;  // [n_rows]; integer kinds add these to all scores of a row
   size_t stride;  // from one row to the next: head_dim rounded up to whole blocks of kKvBlock
   size_t head_dim;
   // The values or codes of integer kinds transposed, with 0 for missing rows; or null. See
@@ -106,7 +107,8 @@ constexpr size_t kMaxQueryRows = 16;
 // too (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights after
 // n_positions are 0.
 struct AttentionKernels {
-  // scores[row][p] = queries[row] · keys[p], for n_rows rows. Scores after n_positions may be
+  // scores[row][p] = queries[row] · keys[p], for n_rows rows. For integer kinds, it is
+  // offsets[row] + queries[row] · keys[p]. Scores after n_positions may be
   // overwritten, too.
   void (*score)(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
                 float* scores);

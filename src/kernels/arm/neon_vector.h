@@ -69,6 +69,7 @@ struct NeonVector {
   static Int sub(Int a, Int b) { return vsubq_s32(a, b); }
   static Int mul_int(Int a, Int b) { return vmulq_s32(a, b); }
   static Int to_int(Float x) { return vcvtnq_s32_f32(x); }
+  static Int to_small_int(Float x) { return to_int(x); }
   static Float to_float(Int x) { return vcvtq_f32_s32(x); }
   static Float small_to_float(Int x) { return to_float(x); }
   static int32_t horizontal_sum_int(Int x) { return vaddvq_s32(x); }

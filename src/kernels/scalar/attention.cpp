@@ -31,7 +31,8 @@ template <KvKind kKind>
 void score(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
            float* scores) {
   for (size_t row = 0; row < n_rows; ++row) {
-    std::fill_n(scores + row * kAttentionBlock, n_positions, 0.0f);
+    const float offset = kv_kind_info(kKind).has_integer_codes ? queries.offsets[row] : 0.0f;
+    std::fill_n(scores + row * kAttentionBlock, n_positions, offset);
   }
   add_scores(kKind, queries, n_rows, keys, n_positions, 0, scores);
 }

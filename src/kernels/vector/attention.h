@@ -84,12 +84,12 @@ struct VectorAttention {
     }
   }
 
-  // Calls f.template operator()<R>(row) for groups of R rows, at most as many as registers hold.
-  // Four rows are two pairs, not three and one.
-  template <class F>
+  // Calls f.template operator()<R>(row) for groups of R rows, at most kMost of them. Four rows are
+  // two pairs, not three and one.
+  template <size_t kMost, class F>
   static void with_rows(size_t n_rows, const F& f) {
     size_t row = 0;
-    if constexpr (V::kQueryRows == 3) {
+    if constexpr (kMost == 3) {
       KINGLET_AS_WRITTEN
       for (; n_rows - row > 4 || n_rows - row == 3; row += 3) f.template operator()<3>(row);
     }
@@ -214,7 +214,7 @@ struct VectorAttention {
   // Multiplies the first n elements of four float keys with all query rows.
   [[gnu::noinline]] static void score_four_rows(const Queries& queries, size_t n_rows, size_t n,
                                                 const std::byte* const* rows, float* scores) {
-    with_rows(n_rows, [&]<size_t R>(size_t row) {
+    with_rows<V::kQueryRows>(n_rows, [&]<size_t R>(size_t row) {
       score_four<R>(queries.values + row * queries.stride, queries.stride, n, rows,
                     scores + row * kAttentionBlock);
     });
@@ -279,7 +279,7 @@ struct VectorAttention {
                          n_positions, from, outputs + n_done);
       }
     }
-    with_rows(n_rows - n_done, [&]<size_t R>(size_t i) {
+    with_rows<V::kQueryRows>(n_rows - n_done, [&]<size_t R>(size_t i) {
       const size_t row = n_done + i;
       weigh_rows<R, N>(weights + row * kAttentionBlock, factors + row, column, stride, n_positions,
                        from, outputs + row);
@@ -315,12 +315,20 @@ struct VectorAttention {
 
   // int8 and q8.
   struct Bytes {
+    static constexpr size_t kQueryRows = V::kQueryRows;
     static constexpr size_t kWordVectors = 1;
     static constexpr size_t kStep = 2 * kLanes;  // elements of a key at a time
     static const std::byte* at(const std::byte* row, size_t element) { return row + element; }
     using Scale = float;
     static Scale scale(const std::byte* /*row*/, const float* scales, size_t block) {
       return scales[block];
+    }
+    // Collects the scales of a block of elements for n positions; for those after them, 0.
+    static void load_scales(const KvRows& rows, size_t n, size_t block, float* out) {
+      const float* scale = rows.scales + block;
+      KINGLET_AS_WRITTEN
+      for (size_t p = 0; p < n; ++p, scale += rows.scale_stride) out[p] = *scale;
+      if (n < kAttentionBlock) std::fill(out + n, out + kAttentionBlock, 0.0f);
     }
     static void load_words(const std::byte* p, Int* words) { words[0] = V::load_words(p); }
     static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
@@ -330,6 +338,8 @@ struct VectorAttention {
   };
 
   struct Nibbles {
+    // Unpacking codes twice takes longer than sums that do not fit into registers.
+    static constexpr size_t kQueryRows = 3;
     static constexpr size_t kWordVectors = kKvBlock / (2 * kLanes);
     static constexpr size_t kStep = kKvBlock;
     static const KvBlockQ4& block_of(const std::byte* row, size_t block) {
@@ -341,6 +351,18 @@ struct VectorAttention {
     using Scale = Half;
     static Scale scale(const std::byte* row, const float* /*scales*/, size_t block) {
       return block_of(row, block).scale;
+    }
+    static void load_scales(const KvRows& rows, size_t n, size_t block, float* out) {
+      alignas(64) Half scales[kAttentionBlock];
+      const std::byte* row = rows.codes;
+      KINGLET_AS_WRITTEN
+      for (size_t p = 0; p < n; ++p, row += rows.code_stride) {
+        scales[p] = block_of(row, block).scale;
+      }
+      if (n < kAttentionBlock) std::fill(scales + n, scales + kAttentionBlock, Half{});
+      KINGLET_AS_WRITTEN
+      for (size_t i = 0; i < kAttentionBlock; i += kLanes)
+        V::store(out + i, V::load_half(scales + i));
     }
     static void load_words(const std::byte* p, Int* words) { V::load_nibble_words(p, words); }
     static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
@@ -362,15 +384,6 @@ struct VectorAttention {
   template <class W>
   static auto splat_scale(Half scale) {
     return W::splat_half(scale);
-  }
-
-  // Converts n scales to floats; n is a multiple of kLanes.
-  static void widen_scales(const float* scales, size_t n, float* out) {
-    std::copy_n(scales, n, out);
-  }
-  static void widen_scales(const Half* scales, size_t n, float* out) {
-    KINGLET_AS_WRITTEN
-    for (size_t i = 0; i < n; i += kLanes) V::store(out + i, V::load_half(scales + i));
   }
 
   static float quantize_query(const float* values, size_t head_dim, size_t stride, KvKind kind,
@@ -427,15 +440,16 @@ struct VectorAttention {
     score_unscaled<Codes>(queries, n_rows, keys, n_positions, block, scores);
     for (size_t row = 0; row < n_rows; ++row) {
       const Float scale = V::splat(queries.scales[row]);
+      const Float offset = V::splat(queries.offsets[row]);
       float* out = scores + row * kAttentionBlock;
       KINGLET_AS_WRITTEN
       for (size_t p = 0; p < kAttentionBlock; p += kLanes) {
-        V::store(out + p, V::mul(V::load(out + p), scale));
+        V::store(out + p, V::fma(V::load(out + p), scale, offset));
       }
     }
   }
 
-  // The scores without the scales of the queries.
+  // The scores without the scales and the offsets of the queries.
   template <class Codes>
   static void score_unscaled(const Queries& queries, size_t n_rows, const KvRows& keys,
                              size_t n_positions, size_t block, float* scores) {
@@ -456,7 +470,7 @@ struct VectorAttention {
       const float* scales[kPositions];
       find_rows(keys, p, n_positions, kPositions, rows);
       find_scales(keys, p, n_positions, kPositions, scales);
-      with_rows(n_rows, [&]<size_t R>(size_t row) {
+      with_rows<Codes::kQueryRows>(n_rows, [&]<size_t R>(size_t row) {
         score_four_codes<Codes, R>(queries, row, block, rows, scales,
                                    scores + row * kAttentionBlock + p);
       });
@@ -565,7 +579,7 @@ struct VectorAttention {
       const Float inverse = V::splat(largest > kSmallestNumber ? kLargestCode / largest : 0.0f);
       KINGLET_AS_WRITTEN
       for (size_t i = 0; i < kAttentionBlock; i += kLanes) {
-        V::store_words(out.codes[r] + i, V::to_int(V::mul(scaled(i), inverse)));
+        V::store_words(out.codes[r] + i, V::to_small_int(V::mul(scaled(i), inverse)));
       }
       out.units[r] = largest / kLargestCode;
     }
@@ -593,18 +607,12 @@ struct VectorAttention {
                                             size_t n_rows, const KvRows& values, size_t n_positions,
                                             size_t head_dim, size_t block, float* const* outputs) {
     BlockWeights quantized;
-    typename Codes::Scale stored[kAttentionBlock] = {};
     alignas(64) float scales[kAttentionBlock];
     for (size_t from = 0; from < head_dim; from += block) {
-      KINGLET_AS_WRITTEN
-      for (size_t p = 0; p < n_positions; ++p) {
-        stored[p] = Codes::scale(values.codes + p * values.code_stride,
-                                 values.scales + p * values.scale_stride, from / block);
-      }
-      widen_scales(stored, kAttentionBlock, scales);
+      Codes::load_scales(values, n_positions, from / block, scales);
       quantize_weights(weights, n_rows, scales, quantized);
       for (size_t i = from; i + kChunk <= from + block && i < head_dim; i += kChunk) {
-        with_rows(n_rows, [&]<size_t R>(size_t row) {
+        with_rows<Codes::kQueryRows>(n_rows, [&]<size_t R>(size_t row) {
           weigh_chunk<Codes, R>(quantized, row, factors, values, n_positions, i, head_dim, outputs);
         });
       }
@@ -618,12 +626,9 @@ struct VectorAttention {
                           float* const* outputs) {
     Int sums[R][kPairVectors];
     for (auto& chunk : sums) std::fill_n(chunk, kPairVectors, V::splat_int(0));
-    KINGLET_AS_WRITTEN
-    for (size_t p = 0; p < n_positions; p += 2) {
-      const std::byte* rows[2];
-      find_rows(values, p, n_positions, 2, rows);
+    const auto add_pair = [&](size_t p, const std::byte* first, const std::byte* second) {
       Int pairs[kPairVectors];
-      Codes::load_pairs(Codes::at(rows[0], from), Codes::at(rows[1], from), pairs);
+      Codes::load_pairs(first, second, pairs);
       for (size_t r = 0; r < R; ++r) {
         int32_t both;
         std::memcpy(&both, weights.codes[row + r] + p, sizeof both);
@@ -632,7 +637,16 @@ struct VectorAttention {
           sums[r][k] = V::dot_words(sums[r][k], pairs[k], weight);
         }
       }
+    };
+    const std::byte* value = Codes::at(values.codes, from);
+    size_t p = 0;
+    KINGLET_AS_WRITTEN
+    for (; p + 2 <= n_positions; p += 2) {
+      add_pair(p, value, value + values.code_stride);
+      value += 2 * values.code_stride;
     }
+    // The last of an odd number is paired with itself; its second weight is 0.
+    if (p < n_positions) add_pair(p, value, value);
     for (size_t r = 0; r < R; ++r) {
       Float elements[kPairVectors];
       for (size_t k = 0; k < kPairVectors; ++k) elements[k] = V::to_float(sums[r][k]);

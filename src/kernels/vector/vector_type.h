@@ -54,7 +54,8 @@ concept VectorNumbers = requires(const float* floats, float* out, const void* ha
   { V::horizontal_sum_int(i) } -> std::same_as<int32_t>;
   { V::horizontal_max_int(i) } -> std::same_as<int32_t>;
 
-  { V::to_int(f) } -> std::same_as<typename V::Int>;  // rounds to nearest
+  { V::to_int(f) } -> std::same_as<typename V::Int>;        // rounds to nearest
+  { V::to_small_int(f) } -> std::same_as<typename V::Int>;  // the same for |x| < 2^22
   { V::to_float(i) } -> std::same_as<typename V::Float>;
   { V::small_to_float(i) } -> std::same_as<typename V::Float>;   // the same for 0 <= x < 2^23
   { V::as_ints(f) } -> std::same_as<typename V::Int>;            // the same bits

@@ -75,6 +75,12 @@ struct WasmVector {
   static Int sub(Int a, Int b) { return wasm_i32x4_sub(a, b); }
   static Int mul_int(Int a, Int b) { return wasm_i32x4_mul(a, b); }
   static Int to_int(Float x) { return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(x)); }
+  // For numbers of a magnitude below 2^22. to_int() takes a dozen instructions, because wasm
+  // defines what comes of all others.
+  static Int to_small_int(Float x) {
+    const v128_t offset = wasm_f32x4_const_splat(0x1.8p23f);
+    return wasm_i32x4_sub(wasm_f32x4_add(x, offset), offset);
+  }
   static Float to_float(Int x) { return wasm_f32x4_convert_i32x4(x); }
   // Where the compiler finds that x is not negative, to_float() would become a conversion of
   // unsigned numbers, for which browsers need eight instructions. Here, x is the fraction of a
@@ -161,13 +167,12 @@ struct WasmVector {
     pairs[1] = wasm_i16x8_extend_high_i8x16(bytes);
   }
   static void load_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
-    const v128_t x = wasm_v128_load(a);
-    const v128_t y = wasm_v128_load(b);
-    widen_pairs(wasm_i8x16_shuffle(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-                pairs);
-    widen_pairs(
-        wasm_i8x16_shuffle(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31),
-        pairs + 2);
+    for (size_t half = 0; half < 2; ++half) {
+      const v128_t x = wasm_i16x8_load8x8(a + 8 * half);
+      const v128_t y = wasm_i16x8_load8x8(b + 8 * half);
+      pairs[2 * half] = wasm_i16x8_shuffle(x, y, 0, 8, 1, 9, 2, 10, 3, 11);
+      pairs[2 * half + 1] = wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
   }
   static void load_nibble_pairs(const std::byte* a, const std::byte* b, Int* pairs) {
     const v128_t eight = wasm_i8x16_const_splat(8);

@@ -78,6 +78,7 @@ struct Avx2Vector {
   static Int sub(Int a, Int b) { return _mm256_sub_epi32(a, b); }
   static Int mul_int(Int a, Int b) { return _mm256_mullo_epi32(a, b); }
   static Int to_int(Float x) { return _mm256_cvtps_epi32(x); }
+  static Int to_small_int(Float x) { return to_int(x); }
   static Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
   static Float small_to_float(Int x) { return to_float(x); }
   static int32_t horizontal_sum_int(Int x) {
