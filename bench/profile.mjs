@@ -61,7 +61,9 @@ async function loadModel([module, file, { kernels, threads }]) {
 async function generate([prompt, nDecoded]) {
   const { session } = globalThis;
   await session.truncate(0);
-  await session.generate(prompt, { maxTokens: nDecoded, temperature: 0 }).result;
+  // Without guesses: each token is then one step.
+  const options = { maxTokens: nDecoded, temperature: 0, lookup: 0 };
+  await session.generate(prompt, options).result;
 }
 
 /** For each busy thread, [name, milliseconds] from V8's samples, longest time first. */
