@@ -101,7 +101,7 @@ class Rows {
     }
   };
 
-  // Multiplies the queries by the centre of the keys as by a key.
+  // Multiplies the queries by the centre of the keys as by a key. Without a centre, scores are 0.
   void score_centre() {
     std::fill_n(centre_score_, n_rows_, 0.0f);
     if (cache_.centre == nullptr) return;
@@ -217,7 +217,7 @@ class Rows {
   float weigh_scores(size_t position, size_t n, size_t row, float* scores) {
     const size_t begin = std::clamp(begin_[row], position, position + n) - position;
     const size_t end = std::clamp(end_[row], position, position + n) - position;
-    // Usually there is nothing to fill, and wasm has no fast way to do that.
+    // Usually there is nothing to fill. In wasm, filling nothing is a call, too.
     if (begin > 0) std::fill(scores, scores + begin, 0.0f);
     if (end < kAttentionBlock) std::fill(scores + end, scores + kAttentionBlock, 0.0f);
     if (begin >= end) return 1.0f;

@@ -107,9 +107,8 @@ constexpr size_t kMaxQueryRows = 16;
 // too (see rotate_blocks). Rows of scores and weights are kAttentionBlock apart; weights after
 // n_positions are 0.
 struct AttentionKernels {
-  // scores[row][p] = queries[row] · keys[p], for n_rows rows. For integer kinds, it is
-  // offsets[row] + queries[row] · keys[p]. Scores after n_positions may be
-  // overwritten, too.
+  // scores[row][p] = queries[row] · keys[p], for n_rows rows; integer kinds add offsets[row].
+  // Scores after n_positions may be overwritten, too.
   void (*score)(const Queries& queries, size_t n_rows, const KvRows& keys, size_t n_positions,
                 float* scores);
 

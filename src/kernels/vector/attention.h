@@ -84,8 +84,8 @@ struct VectorAttention {
     }
   }
 
-  // Calls f.template operator()<R>(row) for groups of R rows, at most kMost of them. Four rows are
-  // two pairs, not three and one.
+  // Calls f.template operator()<R>(row) for groups of at most kMost rows; a group has R rows and
+  // begins at `row`. Four rows are two pairs, not three and one.
   template <size_t kMost, class F>
   static void with_rows(size_t n_rows, const F& f) {
     size_t row = 0;
@@ -319,8 +319,7 @@ struct VectorAttention {
     static constexpr size_t kWordVectors = 1;
     static constexpr size_t kStep = 2 * kLanes;  // elements of a key at a time
     static const std::byte* at(const std::byte* row, size_t element) { return row + element; }
-    using Scale = float;
-    static Scale scale(const std::byte* /*row*/, const float* scales, size_t block) {
+    static float scale(const std::byte* /*row*/, const float* scales, size_t block) {
       return scales[block];
     }
     // Collects the scales of a block of elements for n positions; for those after them, 0.
@@ -348,8 +347,7 @@ struct VectorAttention {
     static const std::byte* at(const std::byte* row, size_t element) {
       return block_of(row, element / kKvBlock).codes + element % kKvBlock / 2;
     }
-    using Scale = Half;
-    static Scale scale(const std::byte* row, const float* /*scales*/, size_t block) {
+    static Half scale(const std::byte* row, const float* /*scales*/, size_t block) {
       return block_of(row, block).scale;
     }
     static void load_scales(const KvRows& rows, size_t n, size_t block, float* out) {
@@ -357,7 +355,7 @@ struct VectorAttention {
       const std::byte* row = rows.codes;
       KINGLET_AS_WRITTEN
       for (size_t p = 0; p < n; ++p, row += rows.code_stride) {
-        scales[p] = block_of(row, block).scale;
+        scales[p] = scale(row, nullptr, block);
       }
       if (n < kAttentionBlock) std::fill(scales + n, scales + kAttentionBlock, Half{});
       KINGLET_AS_WRITTEN

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/exponential.h"
 #include "base/half.h"
 #include "kernels/vector/woven_tile.h"
 
@@ -75,11 +76,11 @@ struct WasmVector {
   static Int sub(Int a, Int b) { return wasm_i32x4_sub(a, b); }
   static Int mul_int(Int a, Int b) { return wasm_i32x4_mul(a, b); }
   static Int to_int(Float x) { return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(x)); }
-  // For numbers of a magnitude below 2^22. to_int() takes a dozen instructions, because wasm
-  // defines what comes of all others.
+  // Rounds as exponential::kRound tells. to_int() takes a dozen instructions, because wasm defines
+  // its results for larger numbers, too.
   static Int to_small_int(Float x) {
-    const v128_t offset = wasm_f32x4_const_splat(0x1.8p23f);
-    return wasm_i32x4_sub(wasm_f32x4_add(x, offset), offset);
+    const v128_t round = wasm_f32x4_const_splat(exponential::kRound);
+    return wasm_i32x4_sub(wasm_f32x4_add(x, round), round);
   }
   static Float to_float(Int x) { return wasm_f32x4_convert_i32x4(x); }
   // Where the compiler finds that x is not negative, to_float() would become a conversion of
