@@ -1,40 +1,66 @@
-// Adds the counts that test suites left in build/test-results/. As a program, after the steps of
-// .ci/run, it also counts npm run test:bundlers, sanitize and test:arm64, not just npm test.
+// Adds the counts that test suites left in build/test-results/ and names the tests that failed. As
+// a program, after the steps of .ci/run, it also counts npm run test:bundlers, sanitize and
+// test:arm64, not just npm test.
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
 export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
 const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
 
-/** Adds the suites' counts. A suite without counts (not built, or crashed) is one failure. */
-export function countTests(suites) {
-  const total = { passed: 0, failed: 0 };
-  for (const suite of suites) {
-    const { passed, failed } = countSuite(join(root, 'build/test-results', `${suite}.json`));
-    total.passed += passed;
-    total.failed += failed;
+/**
+ * Prints each failed test with the first lines of its message, then "N passed, N failed". Returns the number that
+ * failed. A suite without counts (not built, or crashed) is one failure.
+ */
+export function printCounts(suites) {
+  const results = suites.map(readSuite);
+  const failures = results.flatMap(({ failures }) => failures);
+  for (const { test, message } of failures) {
+    const lines = message.split('\n').slice(0, 15);
+    console.log(['', `Failed: ${test}`, ...lines.map((line) => `  ${line}`)].join('\n'));
   }
-  return total;
+  const passed = results.reduce((sum, suite) => sum + suite.passed, 0);
+  console.log(`${passed} passed, ${failures.length} failed`);
+  return failures.length;
 }
 
-function countSuite(file) {
-  if (!existsSync(file)) return { passed: 0, failed: 1 };
-  const counts = JSON.parse(readFileSync(file, 'utf8'));
-  if ('numPassedTests' in counts) {
-    const brokenFiles = counts.testResults.filter(
-      ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
-    );
-    return { passed: counts.numPassedTests, failed: counts.numFailedTests + brokenFiles.length };
+function readSuite(suite) {
+  const file = join(root, 'build/test-results', `${suite}.json`);
+  if (!existsSync(file)) {
+    return { passed: 0, failures: [{ test: suite, message: 'It left no counts.' }] };
   }
-  const tests = counts.testsuites.flatMap(({ testsuite }) => testsuite);
-  const failed = tests.filter((test) => test.failures).length;
-  const skipped = tests.filter((test) => test.result !== 'COMPLETED').length;
-  return { passed: tests.length - failed - skipped, failed };
+  const results = JSON.parse(readFileSync(file, 'utf8'));
+  return 'testResults' in results ? readVitest(results) : readGoogleTest(suite, results);
+}
+
+function readVitest({ numPassedTests, testResults }) {
+  const failures = testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const file = relative(root, name);
+    // A file that could not be loaded has no tests.
+    if (status === 'failed' && assertionResults.length === 0) return [{ test: file, message }];
+    return assertionResults
+      .filter((test) => test.status === 'failed')
+      .map((test) => ({
+        test: `${file} > ${test.fullName}`,
+        message: test.failureMessages.join('\n'),
+      }));
+  });
+  return { passed: numPassedTests, failures };
+}
+
+function readGoogleTest(suite, { testsuites }) {
+  const tests = testsuites.flatMap(({ testsuite }) => testsuite);
+  const failures = tests
+    .filter((test) => test.failures)
+    .map(({ classname, name, failures }) => ({
+      test: `${suite} > ${classname}.${name}`,
+      message: failures.map(({ failure }) => failure).join('\n'),
+    }));
+  const passed = tests.filter((test) => test.result === 'COMPLETED' && !test.failures).length;
+  return { passed, failures };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { passed, failed } = countTests([...testSuites, ...furtherSuites]);
-  console.log(`${passed} passed, ${failed} failed`);
+  printCounts([...testSuites, ...furtherSuites]);
 }
