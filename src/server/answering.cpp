@@ -33,11 +33,15 @@ ApiResult<T> result_of(Scheduler& scheduler, const std::shared_ptr<J>& job,
 
 }  // namespace
 
-Answering::Answering(Scheduler& scheduler, TextAnswer answer, Patience patience)
-    : scheduler_(scheduler), answer_(std::move(answer)), patience_(std::move(patience)) {}
+Answering::Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, Patience patience)
+    : scheduler_(scheduler),
+      metrics_(metrics),
+      answer_(std::move(answer)),
+      patience_(std::move(patience)) {}
 
 Answering::~Answering() {
   if (job_ != nullptr) job_->cancel();
+  if (!answer_.is_done() && !has_failed_) ++metrics_.cancelled;
 }
 
 ApiStatus Answering::advance(std::vector<Json>& chunks) {
@@ -48,7 +52,10 @@ ApiStatus Answering::advance(std::vector<Json>& chunks) {
     KINGLET_TRY(patience_());
     next_check_ = Clock::now() + kTick;
   }
-  if (event->error) return told_error(*event->error);
+  if (event->error) {
+    has_failed_ = true;
+    return told_error(*event->error);
+  }
   answer_.read(event->step, event->n_cached, chunks);
   if (event->is_last()) job_ = nullptr;
   return {};

@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "server/api.h"
+#include "server/metrics.h"
 #include "server/scheduler.h"
 
 namespace kinglet::server {
 
 class Answering {
  public:
-  // The scheduler must outlive the object.
-  Answering(Scheduler& scheduler, TextAnswer answer, Patience patience);
+  // The scheduler and the metrics must outlive the object.
+  Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, Patience patience);
 
-  // Cancels the job that is not done.
+  // Cancels the job that is not done. Counts an answer that is not whole and had no error.
   ~Answering();
   Answering(const Answering&) = delete;
   Answering& operator=(const Answering&) = delete;
@@ -29,10 +30,12 @@ class Answering {
   void begin_choice(std::vector<Json>& chunks);
 
   Scheduler& scheduler_;
+  Metrics& metrics_;
   TextAnswer answer_;
   Patience patience_;
   std::shared_ptr<GenerationJob> job_;  // makes the current choice
   Clock::time_point next_check_ = {};   // when to call patience_ again if steps come quickly
+  bool has_failed_ = false;             // a job had an error
 };
 
 // Waits for the vectors or scores of the texts, and returns them.

@@ -85,9 +85,9 @@ std::string told(const Usage& usage) {
 
 // An answer that is sent while it is made.
 struct Streaming {
-  std::shared_ptr<Answering> answering;
   std::shared_ptr<Scheduler::Place> place;  // freed before the client learns of the end
-  std::vector<Json> chunks;                 // made before the stream began
+  std::shared_ptr<Answering> answering;
+  std::vector<Json> chunks;  // made before the stream began
 };
 
 // Sends the next chunks as server-sent events. An error is sent as an event too, because the status
@@ -415,13 +415,13 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
     if (options_.log != nullptr) std::fprintf(options_.log, "warning: %s\n", warning.c_str());
   }
   const auto answering =
-      std::make_shared<Answering>(scheduler_, std::move(answer), exchange.patience);
+      std::make_shared<Answering>(scheduler_, metrics_, std::move(answer), exchange.patience);
   std::vector<Json> chunks;
   if (is_stream) {
     KINGLET_TRY(answering->advance(chunks));  // an error of the first step still sets the status
     exchange.response.set_header("Cache-Control", "no-cache");
     const auto streaming =
-        std::make_shared<Streaming>(Streaming{answering, exchange.place, std::move(chunks)});
+        std::make_shared<Streaming>(Streaming{exchange.place, answering, std::move(chunks)});
     exchange.response.set_chunked_content_provider(
         "text/event-stream",
         [streaming](size_t, httplib::DataSink& sink) { return stream_next(*streaming, sink); });

@@ -63,7 +63,7 @@ std::string Metrics::print() const {
   counter("encoded_tokens_total", "Tokens of texts for embeddings and reranking.", encoded_tokens);
   counter("pictures_total", "Pictures that were read (reused ones are not counted).", pictures);
   counter("refused_requests_total", "Requests refused because the queue was full.", refused);
-  counter("cancelled_answers_total", "Answers cancelled because the client went away.", cancelled);
+  counter("cancelled_answers_total", "Answers that nobody waited for to their end.", cancelled);
   counter("decoding_steps_total", "Passes through the model for generating tokens.",
           decoding_steps);
   counter("decoded_tokens_total", "Tokens computed by these passes.", decoded_tokens);

@@ -149,7 +149,6 @@ void Scheduler::begin(std::shared_ptr<GenerationJob> job) {
 
 Status Scheduler::start(Running& running) {
   if (running.job->is_cancelled()) {
-    ++metrics_.cancelled;
     return Error{ErrorCode::cancelled, "cancelled before it was begun"};
   }
   KINGLET_TRY(check_makes_text(loaded_.model.config()));
@@ -220,7 +219,6 @@ void Scheduler::step(Running& running) {
     running.has_answered = true;
   }
   const bool is_last = done.finish != FinishReason::none;
-  if (done.finish == FinishReason::cancelled) ++metrics_.cancelled;
   const bool is_news = is_last || done.token != kNoToken || !done.text.empty();
   if (is_news) running.job->deliver({.step = std::move(done), .n_cached = running.n_cached});
   if (is_last) end(running);

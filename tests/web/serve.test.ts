@@ -529,16 +529,42 @@ describe('clients that vanish or drip', () => {
       expect(chunk.choices).toHaveLength(1);
       break;
     }
+    await expect.poll(() => metric(served, 'requests')).toBe(0);
+    await expect.poll(() => metric(served, 'running_answers')).toBe(0);
     const leaving = new AbortController();
     const waiting = served.client.completions.create(many, { signal: leaving.signal });
-    setTimeout(() => {
-      leaving.abort();
-    }, 100);
-    await expect(waiting).rejects.toThrow(/abort/i);
-    await expect.poll(() => metric(served, 'running_answers')).toBe(0);
+    const refused = expect(waiting).rejects.toThrow(/abort/i);
+    await expect.poll(() => metric(served, 'running_answers')).toBe(1);
+    leaving.abort();
+    await refused;
     await expect.poll(() => metric(served, 'requests')).toBe(0);
+    await expect.poll(() => metric(served, 'running_answers')).toBe(0);
     expect(await metric(served, 'cancelled_answers_total')).toBe(before + 2);
   });
+
+  test.each([false, true])(
+    'one that leaves between two choices is counted, too (streams: %j)',
+    async (streams) => {
+      const before = await metric(served, 'cancelled_answers_total');
+      const short = { ...once, prompt: Array<string>(100).fill('a'), max_tokens: 1, n: 100 };
+      const leaving = new AbortController();
+      const answer = fetch(`${served.url}/v1/completions`, {
+        method: 'POST',
+        body: JSON.stringify({ ...short, stream: streams }),
+        signal: leaving.signal,
+      }).then((response) => response.text());
+      const refused = expect(answer).rejects.toThrow(/abort/i);
+      await expect.poll(() => metric(served, 'requests')).toBe(1);
+      const generated = await metric(served, 'generated_tokens_total');
+      await expect
+        .poll(() => metric(served, 'generated_tokens_total'))
+        .toBeGreaterThan(generated + 10);
+      leaving.abort();
+      await refused;
+      await expect.poll(() => metric(served, 'requests')).toBe(0);
+      expect(await metric(served, 'cancelled_answers_total')).toBe(before + 1);
+    },
+  );
 
   /** A request in HTTP's own words. */
   const raw = (body: object, version = '1.1') => {
@@ -558,7 +584,7 @@ describe('clients that vanish or drip', () => {
       socket.destroy();
       await expect.poll(() => metric(served, 'requests')).toBe(0);
     }
-    await expect.poll(() => metric(served, 'cancelled_answers_total')).toBe(before + 2);
+    expect(await metric(served, 'cancelled_answers_total')).toBe(before + 2);
   });
 
   test('one that ends its side and still reads gets its answer', async () => {
