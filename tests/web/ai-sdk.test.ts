@@ -182,8 +182,11 @@ describe.each(versions)('version %s', (_, sdk) => {
     });
 
     it('ends the work when it is aborted', async () => {
-      const model = languageModel(kinglet);
-      const ask = { model, prompt: opening, temperature: 0 };
+      // The answer repeats itself without end.
+      const ask = {
+        ...{ model: languageModel(kinglet), prompt: opening, temperature: 0, frequencyPenalty: -2 },
+        ...{ maxOutputTokens: 1_000_000, providerOptions: { kinglet: { onFull: 'shift' } } },
+      };
       const soon = AbortSignal.timeout(50);
       await expect(generateText({ ...ask, abortSignal: soon })).rejects.toMatchObject({
         name: 'TimeoutError',
@@ -195,9 +198,7 @@ describe.each(versions)('version %s', (_, sdk) => {
         if (types.push(type) && type === 'text-delta') controller.abort();
       }
       expect(types.at(-1)).toBe('abort');
-      const start = performance.now();
-      await kinglet.generate('a', { maxTokens: 1 }).result;
-      expect(performance.now() - start).toBeLessThan(500);
+      await kinglet.generate('a', { maxTokens: 1 }).result; // it would wait for an endless answer
     });
 
     it('tells of errors before the stream, and within it', async () => {

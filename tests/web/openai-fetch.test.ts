@@ -47,6 +47,12 @@ function caller() {
   return scriptedModel('marks', (i) => (i % 2 === 0 ? said : 'It rains.'));
 }
 
+/** Asks for an answer that does not end: control tokens are banned, and old tokens make room. */
+const endless = {
+  ...{ model: 'any', messages, max_tokens: 1_000_000 },
+  ...{ logit_bias: { 1: -100, 2: -100 }, on_full: 'shift' },
+};
+
 /** Aborts work after 50 ms and returns its answer or error. The engine must then be free. */
 async function whileWorking(ask: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
@@ -58,10 +64,7 @@ async function whileWorking(ask: (signal: AbortSignal) => Promise<unknown>): Pro
     controller.abort();
   }, 50);
   const ended = await asked;
-  // If the engine had gone on, this generation would wait for hundreds of tokens.
-  const start = performance.now();
-  await kinglet.generate('a', { maxTokens: 1 }).result;
-  expect(performance.now() - start).toBeLessThan(500);
+  await kinglet.generate('a', { maxTokens: 1 }).result; // it would wait for an endless answer
   return ended;
 }
 
@@ -181,7 +184,6 @@ describe("OpenAI's client", () => {
 
   it('ends the work when it aborts, or leaves the loop', async () => {
     const client = clientOf(kinglet);
-    const endless = { model: 'any', messages, temperature: 0 };
     const aborted = await whileWorking((signal) =>
       client.chat.completions.create(endless, { signal }),
     );
@@ -235,7 +237,7 @@ describe('the fetch alone', () => {
   });
 
   it('tells within the stream what goes wrong there, and ends where its reader leaves', async () => {
-    const body = JSON.stringify({ messages, stream: true, temperature: 0 });
+    const body = JSON.stringify({ ...endless, stream: true });
     const other = await Kinglet.load(
       withChatTemplate(new Uint8Array(readFileSync(storyModel)), '{{ messages[0].content }}'),
       { nThreads: 1 },
