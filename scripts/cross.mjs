@@ -4,7 +4,7 @@
 // 64-bit ARM, with qemu: the tests of kernels, tensor types and models that another engine
 // computed, because they run different code there. To run all tests, build the preset linux-arm64;
 // but the tests of time and of the process's memory,
-// Pretokenizer.TakesAMegabyteOfAnythingInItsStride and Memory.IsTheSameAfter500LivesOfAModel,
+// Pretokenizer.TakesLongTextsOfAnythingInItsStride and Memory.IsTheSameAfter500LivesOfAModel,
 // then measure qemu.
 //
 // Windows, with wine: all tests of the core, and the tests of the program that do not need what the

@@ -307,7 +307,7 @@ void expect_takes_a_megabyte(const Tokenizer& tokenizer) {
   }
 }
 
-TEST(BpeTokenizer, TakesAMegabyteOfAnythingInItsStride) {
+TEST(BpeTokenizer, TakesLongTextsOfAnythingInItsStride) {
   Merges merges;
   for (const char* c : {"a", " ", "!"}) {
     for (std::string run = c; run.size() < 128; run += run) merges.push_back({run, run});
@@ -315,7 +315,7 @@ TEST(BpeTokenizer, TakesAMegabyteOfAnythingInItsStride) {
   expect_takes_a_megabyte(*built(bpe_builder(merges)));
 }
 
-TEST(CharacterBpe, TakesAMegabyteOfAnythingInItsStride) {
+TEST(CharacterBpe, TakesLongTextsOfAnythingInItsStride) {
   Merges merges = {{"▁", "▁"}, {"\n", "\n"}};
   for (std::string run = "a"; run.size() < 128; run += run) merges.push_back({run, run});
   expect_takes_a_megabyte(*built(character_builder(merges, {{"!"}, {"7"}})));
