@@ -1,23 +1,27 @@
-// Runs GoogleTest programs, several processes at a time.
+// Runs GoogleTest programs, one process for each core at a time.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { root } from './tools.mjs';
 
+const nCores = availableParallelism();
+
 /**
- * Runs the parts of a suite at the same time, and writes their counts to
- * build/test-results/NAME.json, unless a part did not end properly. A part is
- * { command, filter?, env? }. Returns whether all parts succeeded.
+ * Runs the parts of a suite, and writes their counts to build/test-results/NAME.json, unless a part
+ * did not end properly. A part is { command, filter?, env? }. Returns whether all parts succeeded.
  */
 export async function runGoogleTests(name, parts) {
   const results = join(root, 'build/test-results');
   mkdirSync(results, { recursive: true });
   const report = join(results, `${name}.json`);
   rmSync(report, { force: true });
-  const ran = await Promise.all(
-    parts.map((part, i) => runPart(part, join(results, `${name}.${i}`))),
-  );
+  const ran = [];
+  const waiting = parts.entries();
+  const runAllThatWait = async () => {
+    for (const [i, part] of waiting) ran[i] = await runPart(part, join(results, `${name}.${i}`));
+  };
+  await Promise.all(Array.from({ length: nCores }, runAllThatWait));
   if (ran.every(({ testsuites }) => testsuites !== undefined)) {
     const testsuites = ran.flatMap((part) => part.testsuites);
     writeFileSync(report, JSON.stringify({ testsuites }));
@@ -25,9 +29,12 @@ export async function runGoogleTests(name, parts) {
   return ran.every(({ status }) => status === 0);
 }
 
-/** Splits a part into one part for each core, each with its share of the tests. */
+/**
+ * Splits a part into three for each core, each with its share of the tests, so that one share that
+ * takes long is not what all cores wait for in the end.
+ */
 export function inShares(part) {
-  const n = availableParallelism();
+  const n = 3 * nCores;
   return Array.from({ length: n }, (_, i) => ({
     ...part,
     env: { ...part.env, GTEST_TOTAL_SHARDS: n, GTEST_SHARD_INDEX: i },
