@@ -26,6 +26,7 @@ interface Shown {
 
 const source = `
   import { createElement, StrictMode } from 'react';
+  import { flushSync } from 'react-dom';
   import { createRoot } from 'react-dom/client';
   import { useKinglet } from 'kinglet/react';
 
@@ -38,10 +39,11 @@ const source = `
     return createElement('output', null, used.model ? 'ready' : (used.error?.message ?? 'loading'));
   }
   globalThis.states = states;
-  globalThis.render = (source, maxTokens) =>
-    root.render(
-      createElement(StrictMode, null, source && createElement(Chat, { source, maxTokens })),
-    );`;
+  // Ends when the effects of the render have run, too.
+  globalThis.render = (source, maxTokens) => {
+    const chat = source && createElement(Chat, { source, maxTokens });
+    flushSync(() => root.render(createElement(StrictMode, null, chat)));
+  };`;
 
 const folder = join(root, 'build/react');
 let browser: Browser;
@@ -153,9 +155,11 @@ describe('useKinglet', () => {
     await ready(page);
     const stopped = await page.evaluate(async () => {
       const shown = globalThis as unknown as Shown;
-      const answer = shown.used.ask('Once upon a time');
+      const asked = shown.used.ask('Once upon a time');
       shown.used.stop();
-      return { answer: await answer, messages: shown.used.messages };
+      const answer = await asked;
+      await new Promise((resolve) => setTimeout(resolve)); // the last render
+      return { answer, messages: shown.used.messages };
     });
     expect(stopped).toEqual({ answer: undefined, messages: [] });
     await render(page, 'one.gguf', -1);
