@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { cmakeConfigure, fail, root, run } from './tools.mjs';
+import { cmakeConfigure, fail, mapInParallel, root, run } from './tools.mjs';
 
 run('scripts/setup', ['native', 'analyze']);
 // Only the list of compile commands is needed, with a command for each file.
@@ -21,7 +21,7 @@ writeFileSync(
 );
 
 const failed = [];
-await Promise.all(Array.from({ length: availableParallelism() }, takeBatches));
+await mapInParallel(batches, tidyBatch);
 if (failed.length > 0) fail(`clang-tidy found something in ${failed.join(', ')}`);
 
 // Every header must compile alone. A header with a source of the same name is already checked: the
@@ -98,18 +98,16 @@ function batchesOf(commands) {
   });
 }
 
-async function takeBatches() {
-  for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) {
-    const { status, output } = await tidy(batch.command.file);
-    // Two files may use the same name for different things. Then each file is checked alone.
-    const collides = batch.files.length > 1 && output.includes('[clang-diagnostic-error]');
-    if (!collides) process.stdout.write(output);
-    if (!collides && status !== 0) failed.push(...batch.files.map(nameOf));
-    for (const file of collides ? batch.files : []) {
-      const alone = await tidy(file);
-      process.stdout.write(alone.output);
-      if (alone.status !== 0) failed.push(nameOf(file));
-    }
+async function tidyBatch({ files, command }) {
+  const { status, output } = await tidy(command.file);
+  // Two files may use the same name for different things. Then each file is checked alone.
+  const collides = files.length > 1 && output.includes('[clang-diagnostic-error]');
+  if (!collides) process.stdout.write(output);
+  if (!collides && status !== 0) failed.push(...files.map(nameOf));
+  for (const file of collides ? files : []) {
+    const alone = await tidy(file);
+    process.stdout.write(alone.output);
+    if (alone.status !== 0) failed.push(nameOf(file));
   }
 }
 

@@ -2,30 +2,24 @@
 // reports errors and warnings; nothing is compiled: node scripts/check-syntax.mjs FOLDER
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
-import { fail, root } from './tools.mjs';
+import { fail, mapInParallel, root } from './tools.mjs';
 
 const folder = process.argv[2];
 const commands = JSON.parse(readFileSync(join(root, folder, 'compile_commands.json'), 'utf8'));
 // The longest first, so that no core is idle at the end: sources that include others.
 commands.sort((a, b) => isUnity(b) - isUnity(a));
 const failed = [];
-const count = commands.length;
-await Promise.all(Array.from({ length: availableParallelism() }, checkCommands));
+await mapInParallel(commands, async (command) => {
+  const { status, output } = await check(command);
+  process.stderr.write(output);
+  if (status !== 0 || output !== '') failed.push(relative(root, command.file));
+});
 if (failed.length > 0) fail(`There are errors or warnings in ${failed.join(', ')}`);
-console.log(`${count} sources without errors or warnings`);
+console.log(`${commands.length} sources without errors or warnings`);
 
 function isUnity({ file }) {
   return Number(file.includes('/Unity/'));
-}
-
-async function checkCommands() {
-  for (let next = commands.shift(); next !== undefined; next = commands.shift()) {
-    const { status, output } = await check(next);
-    process.stderr.write(output);
-    if (status !== 0 || output !== '') failed.push(relative(root, next.file));
-  }
 }
 
 function check({ command, directory }) {

@@ -10,12 +10,12 @@ export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vites
 const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
 
 /**
- * Prints each failed test with the first lines of its message, then "N passed, N failed". Returns the number that
- * failed. A suite without counts (not built, or crashed) is one failure.
+ * Prints each failed test with the first lines of its message, then "N passed, N failed". Returns
+ * the number that failed. A suite without counts (not built, or crashed) is one failure.
  */
 export function printCounts(suites) {
   const results = suites.map(readSuite);
-  const failures = results.flatMap(({ failures }) => failures);
+  const failures = results.flatMap((suite) => suite.failures);
   for (const { test, message } of failures) {
     const lines = message.split('\n').slice(0, 15);
     console.log(['', `Failed: ${test}`, ...lines.map((line) => `  ${line}`)].join('\n'));
@@ -53,9 +53,9 @@ function readGoogleTest(suite, { testsuites }) {
   const tests = testsuites.flatMap(({ testsuite }) => testsuite);
   const failures = tests
     .filter((test) => test.failures)
-    .map(({ classname, name, failures }) => ({
-      test: `${suite} > ${classname}.${name}`,
-      message: failures.map(({ failure }) => failure).join('\n'),
+    .map((test) => ({
+      test: `${suite} > ${test.classname}.${test.name}`,
+      message: test.failures.map(({ failure }) => failure).join('\n'),
     }));
   const passed = tests.filter((test) => test.result === 'COMPLETED' && !test.failures).length;
   return { passed, failures };

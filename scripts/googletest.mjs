@@ -3,9 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { root } from './tools.mjs';
-
-const nCores = availableParallelism();
+import { mapInParallel, root } from './tools.mjs';
 
 /**
  * Runs the parts of a suite, and writes their counts to build/test-results/NAME.json, unless a part
@@ -16,12 +14,7 @@ export async function runGoogleTests(name, parts) {
   mkdirSync(results, { recursive: true });
   const report = join(results, `${name}.json`);
   rmSync(report, { force: true });
-  const ran = [];
-  const waiting = parts.entries();
-  const runAllThatWait = async () => {
-    for (const [i, part] of waiting) ran[i] = await runPart(part, join(results, `${name}.${i}`));
-  };
-  await Promise.all(Array.from({ length: nCores }, runAllThatWait));
+  const ran = await mapInParallel(parts, (part, i) => runPart(part, join(results, `${name}.${i}`)));
   if (ran.every(({ testsuites }) => testsuites !== undefined)) {
     const testsuites = ran.flatMap((part) => part.testsuites);
     writeFileSync(report, JSON.stringify({ testsuites }));
@@ -34,7 +27,7 @@ export async function runGoogleTests(name, parts) {
  * takes long is not what all cores wait for in the end.
  */
 export function inShares(part) {
-  const n = 3 * nCores;
+  const n = 3 * availableParallelism();
   return Array.from({ length: n }, (_, i) => ({
     ...part,
     env: { ...part.env, GTEST_TOTAL_SHARDS: n, GTEST_SHARD_INDEX: i },

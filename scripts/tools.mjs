@@ -2,6 +2,7 @@
 import './check-node.cjs';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -26,6 +27,20 @@ export function run(command, args, { env = {}, quiet = false } = {}) {
     if (quiet) process.stderr.write(stdout + stderr);
     fail(`${[command, ...args].join(' ')} failed`);
   }
+}
+
+/**
+ * Calls an asynchronous function with each item, for as many at a time as there are cores, in their
+ * order. Returns the results.
+ */
+export async function mapInParallel(items, work) {
+  const results = [];
+  const waiting = items.entries();
+  const takeItems = async () => {
+    for (const [i, item] of waiting) results[i] = await work(item, i);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, takeItems));
+  return results;
 }
 
 /** The first line that `COMMAND --version` prints; undefined if there is no such command. */
