@@ -83,7 +83,8 @@ std::string told(const Usage& usage) {
              usage.completion_tokens);
 }
 
-// An answer that is sent while it is made.
+// An answer that is sent while it is made. One that is given up is counted before its place is
+// free.
 struct Streaming {
   std::shared_ptr<Scheduler::Place> place;  // freed before the client learns of the end
   std::shared_ptr<Answering> answering;

@@ -47,9 +47,9 @@ function caller() {
   return scriptedModel('marks', (i) => (i % 2 === 0 ? said : 'It rains.'));
 }
 
-/** Asks for an answer that does not end: control tokens are banned, and old tokens make room. */
+/** A request whose answer does not end: control tokens are banned, and old tokens make room. */
 const endless = {
-  ...{ model: 'any', messages, max_tokens: 1_000_000 },
+  ...{ model: 'any', messages, temperature: 0, max_tokens: 1_000_000 },
   ...{ logit_bias: { 1: -100, 2: -100 }, on_full: 'shift' },
 };
 

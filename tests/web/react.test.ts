@@ -155,11 +155,9 @@ describe('useKinglet', () => {
     await ready(page);
     const stopped = await page.evaluate(async () => {
       const shown = globalThis as unknown as Shown;
-      const asked = shown.used.ask('Once upon a time');
+      const answer = shown.used.ask('Once upon a time');
       shown.used.stop();
-      const answer = await asked;
-      await new Promise((resolve) => setTimeout(resolve)); // the last render
-      return { answer, messages: shown.used.messages };
+      return { answer: await answer, messages: shown.used.messages };
     });
     expect(stopped).toEqual({ answer: undefined, messages: [] });
     await render(page, 'one.gguf', -1);
