@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/ascii.h"
@@ -141,28 +142,182 @@ jinja::Value with_arguments(const jinja::Value& call) {
              : call;
 }
 
-// Returns the messages with the arguments of their calls as values; nullopt if there are no calls.
-std::optional<jinja::Value> with_arguments_of_all(const jinja::Dict& variables) {
-  const jinja::Value* messages = variables.find("messages");
-  if (messages == nullptr || !messages->is(jinja::Kind::list)) return std::nullopt;
-  bool has_calls = false;
+// Returns a message with the arguments of its calls as values.
+jinja::Value with_values(const jinja::Value& message) {
+  const jinja::Value* calls = member(message, "tool_calls", jinja::Kind::list);
+  if (calls == nullptr) return message;
+  jinja::List changed;
+  for (const jinja::Value& call : calls->items()) changed.push_back(with_arguments(call));
+  return with(message, "tool_calls", jinja::Value::list(std::move(changed)));
+}
+
+// Returns the member of a dict that is a text and not empty, or null.
+const jinja::Value* text_in(const jinja::Value& dict, const char* name) {
+  const jinja::Value* text = member(dict, name, jinja::Kind::text);
+  return text != nullptr && !text->as_text().empty() ? text : nullptr;
+}
+
+// The names by which templates read what an assistant thought before it answered. Sources: Qwen 3,
+// Gemma 4, LFM2.5 and gpt-oss, MiniCPM 3, Command R7B.
+constexpr const char* kThoughtNames[] = {"reasoning_content", "reasoning", "thinking", "thought",
+                                         "tool_plan"};
+
+// Returns a message with its thoughts under all of the names.
+jinja::Value with_thoughts(const jinja::Value& message, const std::vector<const char*>& names) {
+  const jinja::Value* thoughts = nullptr;
+  for (const char* name : kThoughtNames) {
+    if (thoughts == nullptr) thoughts = text_in(message, name);
+  }
+  if (thoughts == nullptr) return message;
+  jinja::Value changed = message;
+  for (const char* name : names) {
+    if (text_in(changed, name) == nullptr) changed = with(changed, name, *thoughts);
+  }
+  return changed;
+}
+
+bool has_role(const jinja::Value& message, std::string_view role) {
+  const jinja::Value* found = text_in(message, "role");
+  return found != nullptr && found->as_bytes() == role;
+}
+
+// Adds the name of the tool to results that have none: of the call with the result's id or, without
+// ids, of the call at the same place.
+void name_results(jinja::List& messages) {
+  std::unordered_map<std::string_view, jinja::Value> by_id;  // names of the last calls
+  jinja::List by_place;
+  size_t place = 0;
+  for (jinja::Value& message : messages) {
+    if (const auto* calls = member(message, "tool_calls", jinja::Kind::list)) {
+      by_id.clear();
+      by_place.clear();
+      place = 0;
+      for (const jinja::Value& call : calls->items()) {
+        const jinja::Value* id = text_in(call, "id");
+        const jinja::Value* function = member(call, "function", jinja::Kind::dict);
+        const jinja::Value* name = text_in(function == nullptr ? call : *function, "name");
+        by_place.push_back(name == nullptr ? jinja::Value::none() : *name);
+        if (id != nullptr) by_id.emplace(id->as_bytes(), by_place.back());
+      }
+    }
+    if (!has_role(message, "tool")) continue;
+    const size_t own_place = place++;
+    if (text_in(message, "name") != nullptr) continue;
+    const jinja::Value* id = text_in(message, "tool_call_id");
+    jinja::Value name;
+    if (id != nullptr && !by_id.empty()) {
+      const auto found = by_id.find(id->as_bytes());
+      if (found != by_id.end()) name = found->second;
+    } else if (own_place < by_place.size()) {
+      name = by_place[own_place];
+    }
+    if (name.is(jinja::Kind::text)) message = with(message, "name", name);
+  }
+}
+
+// Returns what a tool has answered: a value if it is the JSON of an object or a list, or else text.
+jinja::Value response_of(const jinja::Value& result) {
+  const jinja::Value* content = text_in(result, "content");
+  if (content == nullptr) {
+    const jinja::Value* other = result.entries().find("content");
+    return other == nullptr ? jinja::Value::text("") : *other;
+  }
+  const auto parsed = parse_json(content->as_bytes());
+  const bool has_parts = parsed.ok() && (parsed.value().is_object() || parsed.value().is_array());
+  return has_parts ? jinja::value_of(parsed.value()) : *content;
+}
+
+// Moves the results of tools, and the text that follows them, into the messages that called the
+// tools: the first templates of Gemma 4 read a whole turn from one message. Text in front of calls
+// becomes a message of its own, because they write a message's text behind its results. Source:
+// "Prompt formatting with Gemma 4", https://ai.google.dev/gemma/docs/core/prompt-formatting-gemma4
+jinja::List with_responses(const jinja::List& messages) {
   jinja::List made;
-  for (const jinja::Value& message : messages->items()) {
-    const jinja::Value* calls = member(message, "tool_calls", jinja::Kind::list);
-    if (calls == nullptr) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const auto follows = [&](std::string_view role) {
+      return i + 1 < messages.size() && has_role(messages[i + 1], role);
+    };
+    const jinja::Value& message = messages[i];
+    if (member(message, "tool_calls", jinja::Kind::list) == nullptr || !follows("tool")) {
       made.push_back(message);
       continue;
     }
-    has_calls = true;
-    jinja::List changed;
-    for (const jinja::Value& call : calls->items()) changed.push_back(with_arguments(call));
-    made.push_back(with(message, "tool_calls", jinja::Value::list(std::move(changed))));
+    if (text_in(message, "content") != nullptr) {
+      made.push_back(with(message, "tool_calls", jinja::Value::none()));
+    }
+    jinja::List responses;
+    for (; follows("tool"); ++i) {
+      const jinja::Value& result = messages[i + 1];
+      const jinja::Value* name = text_in(result, "name");
+      jinja::Dict response;
+      if (name != nullptr) set(response, "name", *name);
+      set(response, "response", response_of(result));
+      responses.push_back(jinja::Value::dict(std::move(response)));
+    }
+    jinja::Value turn = with(message, "tool_responses", jinja::Value::list(std::move(responses)));
+    const bool has_text = follows("assistant") && text_in(messages[i + 1], "content") != nullptr &&
+                          member(messages[i + 1], "tool_calls", jinja::Kind::list) == nullptr;
+    const jinja::Value text =
+        has_text ? *text_in(messages[++i], "content") : jinja::Value::text("");
+    made.push_back(with(turn, "content", text));
   }
-  if (!has_calls) return std::nullopt;
-  return jinja::Value::list(std::move(made));
+  return made;
+}
+
+// How the messages of a conversation are given to a template.
+struct Form {
+  bool adds_thoughts;  // thoughts under all names that the template may read
+  bool has_values;     // arguments of calls as values, not as text
+};
+
+// A template may only be able to join arguments that are text, or refuse thoughts beside calls.
+constexpr Form kBestForm = {true, true};
+constexpr Form kOtherForms[] = {{true, false}, {false, true}, {false, false}};
+
+bool any_has(const jinja::List& messages, const char* name, jinja::Kind kind) {
+  return std::any_of(messages.begin(), messages.end(), [&](const jinja::Value& message) {
+    return member(message, name, kind) != nullptr;
+  });
+}
+
+// Returns those of the names that a template may read.
+std::vector<const char*> thought_names_of(const jinja::Template& program) {
+  std::vector<const char*> names;
+  for (const char* name : kThoughtNames) {
+    if (program.mentions(name)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace
+
+ChatTemplate::ChatTemplate(jinja::Template program, std::string_view bos, std::string_view eos)
+    : program_(std::move(program)),
+      bos_(bos),
+      eos_(eos),
+      thought_names_(thought_names_of(program_)) {
+  reads_responses_ = program_.mentions("tool_responses") && !knows_results();
+}
+
+bool ChatTemplate::knows_results() const {
+  const auto with_role = [&](std::string_view role) {
+    const Json call = {{"id", "0"}, {"function", {{"name", "f"}, {"arguments", Json::object()}}}};
+    const Json messages =
+        Json::array({{{"role", "user"}, {"content", "a"}},
+                     {{"role", "assistant"}, {"content", ""}, {"tool_calls", Json::array({call})}},
+                     {{"role", role}, {"content", "b"}, {"tool_call_id", "0"}, {"name", "f"}}});
+    auto variables = chat_variables({{"messages", messages}, {"add_generation_prompt", true}});
+    auto text = render(std::move(variables.value()), {});
+    return text.ok() ? std::move(text.value().text) : std::string();
+  };
+  constexpr std::string_view kOtherRole = "unheard-of";
+  std::string with_other = with_role(kOtherRole);
+  for (size_t at = with_other.find(kOtherRole); at != std::string::npos;
+       at = with_other.find(kOtherRole, at)) {
+    with_other.replace(at, kOtherRole.size(), "tool");
+  }
+  return with_role("tool") != with_other;
+}
 
 Result<jinja::Dict> chat_variables(const Json& json) {
   const Json* messages = json.find("messages");
@@ -217,13 +372,30 @@ Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& n
   // Like apply_chat_template() of transformers, which passes None for missing tools and documents.
   set_missing(variables, "tools", jinja::Value::none());
   set_missing(variables, "documents", jinja::Value::none());
-  const auto messages = with_arguments_of_all(variables);
-  jinja::Dict with_values = variables;
-  if (messages) set(with_values, "messages", *messages);
-  auto text = program_.render(with_values, now);
-  if (!text.ok() && messages) {
-    auto text_with_texts = program_.render(variables, now);
-    if (text_with_texts.ok()) text = std::move(text_with_texts);
+  const jinja::Value* given = variables.find("messages");
+  jinja::List messages;
+  if (given != nullptr && given->is(jinja::Kind::list)) messages = given->items();
+  name_results(messages);
+  if (reads_responses_) messages = with_responses(messages);
+  const bool has_calls = any_has(messages, "tool_calls", jinja::Kind::list);
+  const bool has_thoughts =
+      std::any_of(std::begin(kThoughtNames), std::end(kThoughtNames),
+                  [&](const char* name) { return any_has(messages, name, jinja::Kind::text); });
+  const auto render_as = [&](const Form& form) {
+    jinja::List formed = messages;
+    for (jinja::Value& message : formed) {
+      if (form.adds_thoughts) message = with_thoughts(message, thought_names_);
+      if (form.has_values) message = with_values(message);
+    }
+    if (given != nullptr) set(variables, "messages", jinja::Value::list(std::move(formed)));
+    return program_.render(variables, now);
+  };
+  Result<jinja::Text> text = render_as(kBestForm);
+  for (const Form& form : kOtherForms) {
+    if (text.ok() || text.error().code != ErrorCode::invalid_argument) break;
+    if ((!form.adds_thoughts && !has_thoughts) || (!form.has_values && !has_calls)) continue;
+    auto other = render_as(form);
+    if (other.ok()) text = std::move(other);
   }
   if (text.ok()) return ChatText{text.value().bytes(), text.value().said()};
   return Error{text.error().code,

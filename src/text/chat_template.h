@@ -62,18 +62,25 @@ class ChatTemplate {
   // chat_variables() returns them. When encoding the text, parse the special tokens that the
   // template writes, but not those that messages spell. Arguments of calls in messages may be
   // values, or JSON text, whose numbers stay as they are spelled. The template gets values, as in
-  // transformers; but text as it is given, if the template can only join it. Errors:
+  // transformers; but text as it is given, if the template can only join it. Thoughts of a message,
+  // in its `reasoning_content`, are given under every name that the template reads. A result of a
+  // tool also has the `name` of the tool. It becomes one of the `tool_responses` of the message
+  // with the calls, if the template reads these and no messages of role "tool". Errors:
   // invalid_argument (the template refuses the conversation; the message is the template's),
   // out_of_memory (the template exceeds the limits of interpreter.h).
   Result<ChatText> render(jinja::Dict variables, const jinja::Now& now) const;
 
  private:
-  ChatTemplate(jinja::Template program, std::string_view bos, std::string_view eos)
-      : program_(std::move(program)), bos_(bos), eos_(eos) {}
+  ChatTemplate(jinja::Template program, std::string_view bos, std::string_view eos);
+
+  // Whether the template treats messages of role "tool" in another way than those of any role.
+  bool knows_results() const;
 
   jinja::Template program_;
   std::string bos_;
   std::string eos_;
+  std::vector<const char*> thought_names_;  // by which the template reads thoughts
+  bool reads_responses_ = false;
 };
 
 }  // namespace kinglet

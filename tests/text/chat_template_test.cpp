@@ -241,6 +241,114 @@ TEST(ChatTemplate, IsGivenTheArgumentsOfCallsInTheFormThatItReads) {
             std::string::npos);
 }
 
+// What a template makes of these messages, without `said`.
+std::string of_messages(std::string_view source, std::string_view messages) {
+  const auto chat = ChatTemplate::parse(source, "<s>", "</s>");
+  EXPECT_TRUE(chat.ok()) << chat.error().message;
+  auto variables = variables_of(cat(R"({"messages": )", messages, "}"));
+  EXPECT_TRUE(variables.ok()) << variables.error().message;
+  const auto text = chat.value().render(std::move(variables.value()), {});
+  return text.ok() ? text.value().text : "error: " + text.error().message;
+}
+
+TEST(ChatTemplate, IsGivenThoughtsUnderTheNamesThatItReads) {
+  constexpr std::string_view kNames[] = {"reasoning_content", "reasoning", "thinking", "thought",
+                                         "tool_plan"};
+  for (const std::string_view given : kNames) {
+    for (const std::string_view read : kNames) {
+      const std::string messages =
+          cat(R"([{"role": "assistant", "content": "b", ")", given, R"(": "a"}])");
+      for (const std::string& source :
+           {cat("{{ messages[0].", read, " }}"), cat("{{ messages[0]['", read, "'] }}"),
+            cat("{{ messages[0].get('", read, "') }}"),
+            cat("{{ messages | map(attribute='", read, "') | first }}"),
+            cat("{% if '", read, "' in messages[0] %}a{% endif %}")}) {
+        EXPECT_EQ(of_messages(source, messages), "a") << source << " of " << given;
+      }
+    }
+  }
+  // As LFM2.5 writes them. No thoughts are no empty thoughts.
+  constexpr const char* kSource =
+      "{% for m in messages %}{% if m.thinking is defined %}<think>{{ m.thinking }}</think>"
+      "{% endif %}{{ m.content }}{% endfor %}";
+  const char* of_assistant = R"([{"role": "assistant", "content": "b", "reasoning_content": %s}])";
+  const auto with = [&](std::string_view thoughts) {
+    std::string messages = of_assistant;
+    return messages.replace(messages.find("%s"), 2, thoughts);
+  };
+  EXPECT_EQ(of_messages(kSource, with("\"a\"")), "<think>a</think>b");
+  EXPECT_EQ(of_messages(kSource, with("\"\"")), "b");
+  EXPECT_EQ(of_messages(kSource, with("null")), "b");
+  // A template that prints whole messages is given no other names.
+  EXPECT_EQ(of_messages("{{ messages[0] | tojson }}", with("\"a\"")),
+            R"({"role": "assistant", "content": "b", "reasoning_content": "a"})");
+  // Nor one that refuses thoughts under its name.
+  EXPECT_EQ(of_messages("{% if messages[0].thinking %}{{ raise_exception('no') }}{% endif %}"
+                        "{{ messages[0].content }}",
+                        with("\"a\"")),
+            "b");
+}
+
+TEST(ChatTemplate, IsGivenTheNamesOfTheToolsThatAnswered) {
+  constexpr const char* kSource =
+      "{% for m in messages if m.role == 'tool' %}{{ m.name }}:{{ m.tool_call_id }} {% endfor %}";
+  const auto of_results = [&](std::string_view results) {
+    return of_messages(kSource, cat(R"([{"role": "assistant", "content": "", "tool_calls": [
+        {"id": "1", "function": {"name": "f", "arguments": "{}"}},
+        {"id": "2", "function": {"name": "g", "arguments": {}}}]},)",
+                                    results, "]"));
+  };
+  EXPECT_EQ(of_results(R"({"role": "tool", "tool_call_id": "2", "content": ""},
+                          {"role": "tool", "tool_call_id": "1", "content": ""})"),
+            "g:2 f:1 ");
+  EXPECT_EQ(of_results(R"({"role": "tool", "content": ""}, {"role": "tool", "content": ""},
+                          {"role": "tool", "content": ""})"),
+            "f: g: : ");
+  EXPECT_EQ(of_results(R"({"role": "tool", "tool_call_id": "2", "name": "h", "content": ""})"),
+            "h:2 ");
+  EXPECT_EQ(of_results(R"({"role": "tool", "tool_call_id": "3", "content": ""})"), ":3 ");
+  EXPECT_EQ(of_messages(kSource, R"([{"role": "tool", "tool_call_id": "2", "content": ""}])"),
+            ":2 ");
+}
+
+// Like the first templates of Gemma 4: each message is a turn, whatever its role.
+constexpr const char* kTurns =
+    "{% for m in messages %}<|turn>{{ m.role }}:"
+    "{%- for call in m.tool_calls or [] %}<call:{{ call.function.name }}>{% endfor %}"
+    "{%- for r in m['tool_responses'] or [] %}<response:{{ r.name }}"
+    "{{ r.response if r.response is mapping else '=' ~ r.response }}>{% endfor %}"
+    "{{ m.content }}"
+    "{%- if not (m['tool_responses'] and not m.content) %}<turn|>{% endif %}{% endfor %}";
+
+TEST(ChatTemplate, IsGivenResultsWithTheirCallsIfItReadsThemThere) {
+  const auto of_turn = [](std::string_view rest) {
+    return of_messages(kTurns, cat(R"([{"role": "user", "content": "a"},
+        {"role": "assistant", "content": "", "tool_calls": [
+          {"id": "1", "function": {"name": "f", "arguments": {}}},
+          {"id": "2", "function": {"name": "g", "arguments": {}}}]},
+        {"role": "tool", "tool_call_id": "2", "content": "[DIR] b"},
+        {"role": "tool", "tool_call_id": "1", "content": "{\"c\": 1.50}"})",
+                                   rest, "]"));
+  };
+  const std::string turn =
+      "<|turn>user:a<turn|><|turn>assistant:<call:f><call:g><response:g=[DIR] b>"
+      "<response:f{'c': 1.5}>";
+  EXPECT_EQ(of_turn(""), turn);
+  EXPECT_EQ(of_turn(R"(, {"role": "assistant", "content": "d"}, {"role": "user", "content": "e"})"),
+            turn + "d<turn|><|turn>user:e<turn|>");
+  EXPECT_EQ(of_turn(R"(, {"role": "user", "content": "e"})"), turn + "<|turn>user:e<turn|>");
+  EXPECT_EQ(of_turn(R"(, {"role": "assistant", "content": "d", "tool_calls": [
+                          {"id": "3", "function": {"name": "f", "arguments": {}}}]},
+                        {"role": "tool", "tool_call_id": "3", "content": "e"})"),
+            turn + "<|turn>assistant:d<turn|><|turn>assistant:<call:f><response:f=e>");
+  // Templates that know messages of role "tool" are given these.
+  const std::string knowing = cat("{% if messages[-1].role == 'tool' %}knows {% endif %}", kTurns);
+  EXPECT_EQ(of_messages(knowing, R"([{"role": "assistant", "content": "", "tool_calls": [
+                          {"id": "3", "function": {"name": "f", "arguments": {}}}]},
+                        {"role": "tool", "tool_call_id": "3", "content": "e"}])"),
+            "knows <|turn>assistant:<call:f><turn|><|turn>tool:e<turn|>");
+}
+
 TEST(ChatTemplate, TakesTheFilesOneForTools) {
   GgufBuilder builder = spm_builder(spm_base_tokens());
   builder.set("tokenizer.chat_template", "usual").set("tokenizer.chat_template.tool_use", "tools");

@@ -21,6 +21,10 @@ class Template {
   // with the line), out_of_memory (the template exceeds the limits of interpreter.h).
   Result<Text> render(const Dict& variables, const Now& now) const;
 
+  // Whether the template has an attribute, or a text, that is `name`: whether it may read a member
+  // of this name.
+  bool mentions(std::string_view name) const;
+
  private:
   explicit Template(NodePtr block) : block_(std::move(block)) {}
 
