@@ -1,8 +1,6 @@
 #include "chat/conversation_fit.h"
 
 #include <algorithm>
-#include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "base/ascii.h"
@@ -16,19 +14,12 @@ constexpr std::pair<std::string_view, OnFull> kNames[] = {
 // The attention sinks.
 constexpr uint32_t kSinks = 4;
 
-// Appends the runs from each start to the next one.
-void add_runs(const std::vector<size_t>& starts, std::vector<MessageRun>& runs) {
-  for (size_t i = 1; i < starts.size(); ++i) runs.push_back({starts[i - 1], starts[i]});
-}
-
 // Returns the messages without the first n_runs runs.
-std::vector<size_t> without(size_t n_messages, const std::vector<MessageRun>& runs, size_t n_runs) {
-  std::vector<size_t> kept(n_messages);
-  std::iota(kept.begin(), kept.end(), size_t{0});
-  std::erase_if(kept, [&](size_t i) {
-    return std::any_of(runs.begin(), runs.begin() + static_cast<ptrdiff_t>(n_runs),
-                       [&](const MessageRun& run) { return i >= run.first && i < run.end; });
-  });
+std::vector<size_t> without(const std::vector<size_t>& runs, size_t n_runs) {
+  std::vector<size_t> kept;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i] >= n_runs) kept.push_back(i);
+  }
   return kept;
 }
 
@@ -41,48 +32,61 @@ std::optional<OnFull> find_on_full(std::string_view name) {
   return std::nullopt;
 }
 
-size_t count_system(const std::vector<std::string>& roles) {
-  const auto end = std::find_if(roles.begin(), roles.end(), [](const std::string& role) {
-    return role != "system" && role != "developer";
+size_t count_system(const std::vector<MessagePlace>& messages) {
+  const auto end = std::find_if(messages.begin(), messages.end(), [](const MessagePlace& message) {
+    return message.role != "system" && message.role != "developer";
   });
-  return static_cast<size_t>(end - roles.begin());
+  return static_cast<size_t>(end - messages.begin());
 }
 
-std::vector<MessageRun> removable_runs(const std::vector<std::string>& roles) {
-  const size_t first = count_system(roles);
-  std::vector<size_t> exchanges;
-  for (size_t i = first; i < roles.size(); ++i) {
-    const bool is_question = roles[i] == "user" && (i == 0 || roles[i - 1] != "user");
-    if (i == first || is_question) exchanges.push_back(i);
+std::vector<size_t> removable_runs(const std::vector<MessagePlace>& messages) {
+  const size_t first = count_system(messages);
+  std::vector<size_t> starts;  // of exchanges; then, in the last one, of rounds
+  for (size_t i = first; i < messages.size(); ++i) {
+    const bool is_question =
+        messages[i].role == "user" && (i == 0 || messages[i - 1].role != "user");
+    if (i == first || is_question) starts.push_back(i);
   }
-  std::vector<size_t> rounds;
-  const size_t last = exchanges.empty() ? roles.size() : exchanges.back();
-  for (size_t i = last; i < roles.size(); ++i) {
-    if (roles[i] == "assistant") rounds.push_back(i);
+  const size_t last_exchange = starts.empty() ? messages.size() : starts.back();
+  const size_t n_exchanges = starts.empty() ? 0 : starts.size() - 1;
+  if (!starts.empty()) starts.pop_back();
+  for (size_t i = last_exchange; i < messages.size(); ++i) {
+    if (messages[i].role == "assistant") starts.push_back(i);
   }
-  std::vector<MessageRun> runs;
-  add_runs(exchanges, runs);
-  add_runs(rounds, runs);
+  const bool has_rounds = starts.size() > n_exchanges;
+  const size_t n_runs = has_rounds ? starts.size() - 1 : n_exchanges;
+  std::vector<size_t> runs(messages.size(), kStays);
+  for (size_t run = 0; run < n_runs; ++run) {
+    const bool is_last_exchange = run + 1 == n_exchanges;
+    const size_t end = is_last_exchange ? last_exchange : starts[run + 1];
+    std::fill(runs.begin() + static_cast<ptrdiff_t>(starts[run]),
+              runs.begin() + static_cast<ptrdiff_t>(end), run);
+  }
+  for (size_t i = first; i < messages.size(); ++i) {
+    if (messages[i].call) runs[i] = runs[*messages[i].call];
+  }
   return runs;
 }
 
-std::optional<std::vector<size_t>> fit_messages(const std::vector<std::string>& roles,
+std::optional<std::vector<size_t>> fit_messages(const std::vector<MessagePlace>& messages,
                                                 size_t n_most, const CountTokens& count) {
-  const std::vector<MessageRun> runs = removable_runs(roles);
-  std::vector<size_t> whole = without(roles.size(), runs, 0);
+  const std::vector<size_t> runs = removable_runs(messages);
+  size_t n_runs = 0;
+  for (const size_t run : runs) n_runs = run == kStays ? n_runs : std::max(n_runs, run + 1);
+  std::vector<size_t> whole = without(runs, 0);
   const auto n_whole = count(whole);
   if (!n_whole) return std::nullopt;
-  if (*n_whole <= n_most || runs.empty()) return whole;
+  if (*n_whole <= n_most || n_runs == 0) return whole;
   // Which runs are left out depends only on their own tokens and on the number of steps. So it
   // stays the same until the conversation has grown by a step.
   const size_t step = std::max<size_t>(n_most / 2, 1);
   const size_t n_steps = (*n_whole - n_most + step - 1) / step;
   const size_t n_wanted = *n_whole - std::min(*n_whole, n_steps * step);
   size_t least = 1;
-  size_t most = runs.size();
+  size_t most = n_runs;
   while (least < most) {
     const size_t middle = (least + most) / 2;
-    const auto n = count(without(roles.size(), runs, middle));
+    const auto n = count(without(runs, middle));
     if (!n) return std::nullopt;
     if (*n <= n_wanted) {
       most = middle;
@@ -90,7 +94,7 @@ std::optional<std::vector<size_t>> fit_messages(const std::vector<std::string>& 
       least = middle + 1;
     }
   }
-  return without(roles.size(), runs, least);
+  return without(runs, least);
 }
 
 size_t room_for_prompt(uint32_t n_ctx, uint32_t max_tokens) {

@@ -26,22 +26,25 @@ std::optional<OnFull> find_on_full(std::string_view name);
 // The names, for errors.
 constexpr std::string_view kOnFullNames = R"("error", "dropOldest" or "shift")";
 
-// Messages [first, end) of a conversation.
-struct MessageRun {
-  size_t first;
-  size_t end;
-
-  bool operator==(const MessageRun&) const = default;
+// What decides which messages are left out together.
+struct MessagePlace {
+  std::string role;
+  // For the result of a tool: the index of the message that called the tool.
+  std::optional<size_t> call = {};
 };
 
-// Returns the runs of messages that can be left out, the oldest first, given the messages' roles. A
-// run is an exchange, from a user's message to the next one. In the last exchange, a run is a
-// message of the assistant with the results of its calls, except for the last one. System messages
-// at the beginning stay.
-std::vector<MessageRun> removable_runs(const std::vector<std::string>& roles);
+// The run of a message that stays.
+constexpr size_t kStays = SIZE_MAX;
+
+// Returns for each message the number of its run, or kStays. The messages of a run are left out
+// together; run 0 is the oldest. A run is an exchange, from a user's message to the next one. In
+// the last exchange, a run is a message of the assistant with what follows, except for the last
+// one. The result of a call belongs to the run of the call, wherever it stands. System messages at
+// the beginning stay.
+std::vector<size_t> removable_runs(const std::vector<MessagePlace>& messages);
 
 // Returns the number of system messages at the beginning.
-size_t count_system(const std::vector<std::string>& roles);
+size_t count_system(const std::vector<MessagePlace>& messages);
 
 // Returns the number of tokens of the prompt of these messages, given by their indices. nullopt
 // ends the search.
@@ -51,7 +54,7 @@ using CountTokens = std::function<std::optional<size_t>(const std::vector<size_t
 // by leaving runs out. They are left out by steps of half of n_most, so that as a conversation
 // grows, several prompts begin alike and only their new tokens are computed. Returns nullopt if
 // `count` did.
-std::optional<std::vector<size_t>> fit_messages(const std::vector<std::string>& roles,
+std::optional<std::vector<size_t>> fit_messages(const std::vector<MessagePlace>& messages,
                                                 size_t n_most, const CountTokens& count);
 
 // The most tokens of a prompt in a context of n_ctx: there is room for an answer of max_tokens, but

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/format.h"
@@ -16,13 +17,29 @@ size_t count(std::string_view text, std::string_view mark) {
   return n;
 }
 
-std::vector<std::string> roles_of(const Json& list) {
-  std::vector<std::string> roles;
-  for (const Json& message : list.as_array()) {
+// Finds the calls that results answer: by their ids, the latest that has the id; otherwise a result
+// answers the latest message with calls.
+std::vector<MessagePlace> places_of(const Json& list) {
+  std::vector<MessagePlace> places;
+  std::unordered_map<std::string_view, size_t> calls;  // the messages that made them, by id
+  std::optional<size_t> latest;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Json& message = list[i];
     const std::string* role = message.find_string("role");
-    roles.push_back(role == nullptr ? "" : *role);
+    MessagePlace place{.role = role == nullptr ? "" : *role};
+    if (place.role == "tool") {
+      const std::string* id = message.find_string("tool_call_id");
+      const auto found = id == nullptr ? calls.end() : calls.find(*id);
+      place.call = found == calls.end() ? latest : found->second;
+    }
+    const Json& made = message["tool_calls"];
+    for (size_t call = 0; made.is_array() && call < made.size(); ++call) {
+      latest = i;
+      if (const std::string* id = made[call].find_string("id")) calls.insert_or_assign(*id, i);
+    }
+    places.push_back(std::move(place));
   }
-  return roles;
+  return places;
 }
 
 // The messages with these indices, and their pictures.
@@ -73,28 +90,28 @@ class PromptMaker {
 
   // Leaves out the oldest messages of a conversation that is too long.
   Result<ConversationPrompt> fitted(const ChatMessages& messages,
-                                    const std::vector<std::string>& roles) const {
+                                    const std::vector<MessagePlace>& places) const {
     const size_t n_most = room_for_prompt(options_.n_ctx, options_.max_tokens);
     Result<ConversationPrompt> prompt = whole(messages);
     if (!prompt.ok() || prompt.value().tokens.size() <= n_most) return prompt;
     const size_t n_whole = prompt.value().tokens.size();
     const auto kept = fit_messages(
-        roles, n_most, [&](const std::vector<size_t>& indices) -> std::optional<size_t> {
-          if (indices.size() == roles.size()) return n_whole;
+        places, n_most, [&](const std::vector<size_t>& indices) -> std::optional<size_t> {
+          if (indices.size() == places.size()) return n_whole;
           prompt = whole(part_of(messages, indices));
           return prompt.ok() ? std::optional(prompt.value().tokens.size()) : std::nullopt;
         });
     if (!kept) return prompt;
     prompt = whole(part_of(messages, *kept));
-    if (prompt.ok()) prompt.value().n_dropped = roles.size() - kept->size();
+    if (prompt.ok()) prompt.value().n_dropped = places.size() - kept->size();
     return prompt;
   }
 
   // How many tokens of the prompt a context keeps when it drops its older half.
-  uint32_t n_kept(const ChatMessages& messages, const std::vector<std::string>& roles,
+  uint32_t n_kept(const ChatMessages& messages, const std::vector<MessagePlace>& places,
                   const std::vector<TokenId>& prompt) const {
     Json opening = Json::array();
-    for (size_t i = 0; i < count_system(roles); ++i) opening.push_back(messages.list[i]);
+    for (size_t i = 0; i < count_system(places); ++i) opening.push_back(messages.list[i]);
     opening.push_back({{"role", "user"}, {"content", ""}});
     const auto begun = whole({.list = std::move(opening)});
     // A template may refuse an empty question.
@@ -122,10 +139,10 @@ Result<ConversationPrompt> make_prompt(const ChatMessages& messages, const LayOu
   if (options.on_full == OnFull::error || !messages.list.is_array()) {
     return maker.whole(messages);
   }
-  const std::vector<std::string> roles = roles_of(messages.list);
-  KINGLET_ASSIGN(ConversationPrompt prompt, maker.fitted(messages, roles));
+  const std::vector<MessagePlace> places = places_of(messages.list);
+  KINGLET_ASSIGN(ConversationPrompt prompt, maker.fitted(messages, places));
   if (options.on_full == OnFull::shift) {
-    prompt.n_kept = maker.n_kept(messages, roles, prompt.tokens);
+    prompt.n_kept = maker.n_kept(messages, places, prompt.tokens);
   }
   return prompt;
 }

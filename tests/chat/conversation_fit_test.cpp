@@ -12,29 +12,54 @@
 namespace kinglet {
 namespace {
 
-// One letter for each role: s, u, a, t (tool).
-std::vector<std::string> roles_of(std::string_view letters) {
-  std::vector<std::string> roles;
+// One letter for each role: s, u, a, t (the result of a call of the latest assistant).
+std::vector<MessagePlace> places_of(std::string_view letters) {
+  std::vector<MessagePlace> places;
+  std::optional<size_t> latest;
   for (const char letter : letters) {
-    roles.emplace_back(letter == 's'   ? "system"
-                       : letter == 'u' ? "user"
-                       : letter == 'a' ? "assistant"
-                                       : "tool");
+    if (letter == 'a') latest = places.size();
+    places.push_back({letter == 's'   ? "system"
+                      : letter == 'u' ? "user"
+                      : letter == 'a' ? "assistant"
+                                      : "tool"});
+    if (letter == 't') places.back().call = latest;
   }
-  return roles;
+  return places;
 }
 
-using Runs = std::vector<MessageRun>;
+// The number of each message's run; "-": it stays.
+std::string runs_of(const std::vector<MessagePlace>& places) {
+  std::string told;
+  for (const size_t run : removable_runs(places)) {
+    told += run == kStays ? '-' : static_cast<char>('0' + run);
+  }
+  return told;
+}
 
 TEST(ConversationFit, FindsExchangesAndRoundsOfCalls) {
-  EXPECT_EQ(removable_runs(roles_of("")), Runs());
-  EXPECT_EQ(removable_runs(roles_of("ssu")), Runs());
-  EXPECT_EQ(removable_runs(roles_of("suauau")), (Runs{{1, 3}, {3, 5}}));
-  EXPECT_EQ(removable_runs(roles_of("uuauu")), (Runs{{0, 3}}));
-  EXPECT_EQ(removable_runs(roles_of("uau"
-                                    "atattat")),
-            (Runs{{0, 2}, {3, 5}, {5, 8}}));
-  EXPECT_EQ(removable_runs(roles_of("au")), (Runs{{0, 1}}));
+  EXPECT_EQ(runs_of(places_of("")), "");
+  EXPECT_EQ(runs_of(places_of("ssu")), "---");
+  EXPECT_EQ(runs_of(places_of("suauau")), "-0011-");
+  EXPECT_EQ(runs_of(places_of("uuauu")), "000--");
+  EXPECT_EQ(runs_of(places_of("uau"
+                              "atattat")),
+            "00-11222--");
+  EXPECT_EQ(runs_of(places_of("au")), "0-");
+}
+
+TEST(ConversationFit, LeavesOutACallWithItsResultsWhereverTheyAre) {
+  EXPECT_EQ(runs_of(places_of("uautau")), "00101-");
+  EXPECT_EQ(runs_of(places_of("uaut")), "00-0");
+  EXPECT_EQ(runs_of(places_of("uauta")), "00-0-");
+  // The second call's result comes after that of the third.
+  std::vector<MessagePlace> places = places_of("uaautt");
+  places[4].call = 2;
+  places[5].call = 1;
+  EXPECT_EQ(runs_of(places), "000-00");
+  places = places_of("uaaatt");
+  places[4].call = 3;
+  places[5].call = 1;
+  EXPECT_EQ(runs_of(places), "-01--0");
 }
 
 TEST(ConversationFit, KnowsTheNamesOfWhatToDo) {
@@ -45,7 +70,7 @@ TEST(ConversationFit, KnowsTheNamesOfWhatToDo) {
 
 // Each message has the same number of tokens.
 std::vector<size_t> fitted(std::string_view letters, size_t n_most, size_t n_each = 10) {
-  const auto kept = fit_messages(roles_of(letters), n_most, [&](const std::vector<size_t>& some) {
+  const auto kept = fit_messages(places_of(letters), n_most, [&](const std::vector<size_t>& some) {
     return std::optional(some.size() * n_each);
   });
   return kept.value();
@@ -77,7 +102,7 @@ TEST(ConversationFit, LeavesOutTheSameWhileAConversationGrows) {
 }
 
 TEST(ConversationFit, EndsWithItsCounting) {
-  EXPECT_EQ(fit_messages(roles_of("uau"), 5, [](const auto&) { return std::optional<size_t>(); }),
+  EXPECT_EQ(fit_messages(places_of("uau"), 5, [](const auto&) { return std::optional<size_t>(); }),
             std::nullopt);
 }
 

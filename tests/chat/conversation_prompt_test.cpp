@@ -117,6 +117,40 @@ TEST_F(ConversationPromptTest, LeavesMessagesOutWithTheirPictures) {
   EXPECT_FALSE(cut.value().n_kept);
 }
 
+// A user's message may stand between a call and its result; ids may be missing.
+TEST_F(ConversationPromptTest, LeavesCallsOutWithTheirResults) {
+  for (const bool has_ids : {true, false}) {
+    ChatMessages messages{.list = Json::array()};
+    for (int i = 0; i < 20; ++i) {
+      Json call = {{"type", "function"}};
+      Json result = message("tool", cat("result ", i));
+      if (has_ids) result["tool_call_id"] = call["id"] = cat("id", i % 3);
+      Json caller = message("assistant", cat("call ", i));
+      caller["tool_calls"].push_back(call);
+      for (const Json& each : {message("user", "Who?"), caller, message("user", "Well?"), result}) {
+        messages.list.push_back(each);
+      }
+    }
+    std::string told;
+    const LayOut layout = [&](const Json& list) {
+      told.clear();
+      for (const Json& each : list.as_array()) told += cat(each["content"].as_string(), ";");
+      return lay_out(list);
+    };
+    const PromptOptions options{.on_full = OnFull::drop_oldest, .n_ctx = 120, .max_tokens = 20};
+    const auto prompt = made(messages, options, layout);
+    ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+    EXPECT_GT(prompt.value().n_dropped, 20u);
+    size_t n_calls = 0;
+    for (int i = 0; i < 20; ++i) {
+      const bool is_called = told.find(cat("call ", i, ";")) != told.npos;
+      n_calls += is_called;
+      EXPECT_EQ(told.find(cat("result ", i, ";")) != told.npos, is_called) << told;
+    }
+    EXPECT_GT(n_calls, 0u);
+  }
+}
+
 TEST_F(ConversationPromptTest, KeepsTheSystemMessagesInAShift) {
   const PromptOptions options = {.on_full = OnFull::shift, .n_ctx = 120, .max_tokens = 20};
   auto prompt = made(many_turns(), options);
