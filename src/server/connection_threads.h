@@ -3,6 +3,7 @@
 
 #include <httplib.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -15,6 +16,8 @@ namespace kinglet::server {
 
 class ConnectionThreads final : public httplib::TaskQueue {
  public:
+  static constexpr std::chrono::milliseconds kTick{100};
+
   // bool, whether the task was taken; in old versions of the library, void.
   using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
 
@@ -28,7 +31,8 @@ class ConnectionThreads final : public httplib::TaskQueue {
   // connections of further clients then wait in the operating system.
   Enqueued enqueue(std::function<void()> task) override {
     std::unique_lock lock(mutex_);
-    has_room_.wait(lock, [&] { return tasks_.size() < most_; });
+    // Connections may become idle meanwhile.
+    while (!has_room_.wait_for(lock, kTick, [&] { return tasks_.size() < most_; })) make_room_();
     tasks_.push_back(std::move(task));
     if (tasks_.size() > n_idle_ && threads_.size() < most_) {
       threads_.emplace_back([this] { run(); });
@@ -39,12 +43,15 @@ class ConnectionThreads final : public httplib::TaskQueue {
     return static_cast<Enqueued>(true);
   }
 
-  // To be called also when a thread has begun to wait for its client: when many connections come at
-  // once, none waits yet that could be ended.
+  // To be called also when a thread has begun to wait for its client, and from time to time: when
+  // many connections come at once, none waits yet that could be ended.
   void make_room_if_needed() {
     const std::scoped_lock lock(mutex_);
     if (tasks_.size() > n_idle_ && threads_.size() == most_) make_room_();
   }
+
+  // The library calls this every kTick while no client comes.
+  void on_idle() override { make_room_if_needed(); }
 
   // Returns when all connections have ended.
   void shutdown() override {

@@ -2,11 +2,20 @@
 
 namespace kinglet::server {
 
+namespace {
+
+// How long a client may take to send the next part of its request even if others wait. The first
+// part of a request follows its connection at once, but maybe later than many other connections.
+constexpr std::chrono::seconds kTimeToSend{1};
+
+}  // namespace
+
 void OpenConnections::drop_idle() {
+  const auto latest = Clock::now() - kTimeToSend;
   const std::scoped_lock lock(mutex_);
   Connection* idle = nullptr;
   for (Connection* each : open_) {
-    if (!each->waits_for_client() || each->has_input()) continue;
+    if (!each->waits_for_client() || each->last_heard() > latest || each->has_input()) continue;
     if (idle == nullptr || each->last_heard() < idle->last_heard()) idle = each;
   }
   if (idle != nullptr) idle->drop();

@@ -29,8 +29,14 @@ class OpenConnections {
     Connection& connection_;
   };
 
-  // Drops the connection that has heard nothing from its client for longest, among those that wait
-  // for their clients and have nothing to read. Does nothing if there is none.
+  bool empty() {
+    const std::scoped_lock lock(mutex_);
+    return open_.empty();
+  }
+
+  // Drops the connection that has heard nothing from its client for longest, and for a moment at
+  // least, among those that wait for their clients and have nothing to read. Does nothing if there
+  // is none.
   void drop_idle();
 
   // Drops all that wait for their clients.
