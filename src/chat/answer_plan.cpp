@@ -30,6 +30,7 @@ Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan&
   }
   if (is_free) return SharedGrammar();
   KINGLET_ASSIGN(const std::string gbnf, demanded_gbnf(demands, plan, is_thinking, tokenizer));
+  if (demands.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   auto grammar = parse_shared_grammar(gbnf);
   if (grammar.ok()) return grammar;
   return Error{

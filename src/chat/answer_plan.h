@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "json/json.h"
 #include "session/generation.h"
@@ -29,6 +30,7 @@ struct AnswerDemands {
   size_t indent = 0;              // for the schema: see grammar_of_schema()
   std::string_view grammar = {};  // GBNF that the whole answer must match
   std::optional<uint32_t> n_thinking_most = {};  // tokens of a thought; nullopt: any number
+  Cancellation cancellation = {};                // ends the making of a grammar
 };
 
 struct AnswerPlan {
@@ -55,7 +57,7 @@ struct AnswerPlan {
 // calls or the JSON; otherwise a constrained answer has no thoughts.
 //
 // Errors: invalid_argument (a tool or the schema cannot be written as a grammar, or there is a
-// grammar beside another constraint), and those of Grammar::parse() for a given grammar.
+// grammar beside another constraint), cancelled, and those of Grammar::parse() for a given grammar.
 Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& demands,
                                std::string_view prompt, std::string_view prefix,
                                const Tokenizer& tokenizer);

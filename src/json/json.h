@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/format.h"
 #include "base/result.h"
 
@@ -109,11 +110,12 @@ std::string_view json_type_name(Json::Type type);
 struct JsonLimits {
   size_t depth = 128;         // levels of arrays and objects
   size_t members = SIZE_MAX;  // of an object
+  Cancellation cancellation = {};
 };
 
 // Parses JSON in UTF-8, in a time proportional to its size. The last of equal names counts, at the
 // place of the first. Fails with ErrorCode::invalid_argument; the message says what was found and
-// at which byte.
+// at which byte. ErrorCode::cancelled.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
 // Prints JSON: on one line, without spaces; or each item and member on a line of its own, after

@@ -40,6 +40,7 @@ class Parser {
   }
 
   Result<Json> parse_value(size_t depth) {
+    if (limits_.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     skip_spaces();
     switch (next()) {
       case '[':

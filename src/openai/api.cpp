@@ -39,8 +39,8 @@ ApiResult<Asked> ask_chat(const Reading& given) {
 }
 
 ApiResult<Asked> ask_completion(const Reading& given) {
-  return text_answer<CompletionWriter>(read_completion_request(given.body, given.model),
-                                       given.model);
+  return text_answer<CompletionWriter>(
+      read_completion_request(given.body, given.model, given.patience), given.model);
 }
 
 ApiResult<Asked> ask_response(const Reading& given) {
@@ -91,8 +91,9 @@ static_assert(std::size(kReaders) == std::size(kEndpoints));
 
 }  // namespace
 
-ApiResult<Json> read_body(std::string_view text) {
-  auto body = parse_json(text, {.members = kMostMembers});
+ApiResult<Json> read_body(std::string_view text, const Patience& patience) {
+  auto body = parse_json(text, {.members = kMostMembers, .cancellation = patience.cancellation});
+  KINGLET_TRY(patience());
   if (!body.ok()) return invalid(body.error().message);
   if (!body.value().is_object()) return invalid("the body is not a JSON object");
   return std::move(body.value());
@@ -107,7 +108,10 @@ ApiError nothing_at(const std::string& method, const std::string& path) {
 ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
                               const Look& look, const Patience& patience) {
   for (size_t i = 0; i < std::size(kEndpoints); ++i) {
-    if (kEndpoints[i] == endpoint) return kReaders[i]({body, model, look, patience});
+    if (kEndpoints[i] != endpoint) continue;
+    auto asked = kReaders[i]({body, model, look, patience});
+    KINGLET_TRY(patience());  // says why something was cancelled
+    return asked;
   }
   return nothing_at("POST", std::string(endpoint));
 }

@@ -39,13 +39,13 @@ struct EncodingWork {
 using Asked = std::variant<Json, TextAnswer, EncodingWork>;
 
 // Reads the body of a request: the text of a JSON object.
-ApiResult<Json> read_body(std::string_view text);
+ApiResult<Json> read_body(std::string_view text, const Patience& patience = {});
 
 // The error for an address where nothing is.
 ApiError nothing_at(const std::string& method, const std::string& path);
 
 // Reads a request to one of kEndpoints.
 ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const Look& look, const Patience& patience = endless_patience);
+                              const Look& look, const Patience& patience = {});
 
 }  // namespace kinglet::openai

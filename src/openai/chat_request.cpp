@@ -98,12 +98,14 @@ ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
 // Decides how the answer is constrained and read.
 ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
                const std::string& grammar, std::optional<int64_t> n_thinking,
-               std::string_view prompt_end, const ServedModel& model, ChatRequest& request) {
+               std::string_view prompt_end, const ServedModel& model, const Patience& patience,
+               ChatRequest& request) {
   AnswerDemands demands{.tools = chosen.tools,
                         .must_call = chosen.is_forced,
                         .may_call_several = request.n_calls_most > 1,
                         .schema = schema ? &*schema : nullptr,
-                        .grammar = grammar};
+                        .grammar = grammar,
+                        .cancellation = patience.cancellation};
   if (n_thinking) demands.n_thinking_most = static_cast<uint32_t>(*n_thinking);
   auto answer = plan_answer(model.answer_format(!chosen.tools.empty()), demands, prompt_end, "",
                             model.tokenizer());
@@ -195,7 +197,7 @@ ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model
   request.prompts.push_back({std::move(prompt.tokens), ""});
   prompt.prepare(request.options);
   KINGLET_TRY(patience());
-  KINGLET_TRY(plan(chosen, schema, grammar, n_thinking, prompt.end, model, request));
+  KINGLET_TRY(plan(chosen, schema, grammar, n_thinking, prompt.end, model, patience, request));
   return request;
 }
 

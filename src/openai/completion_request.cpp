@@ -8,13 +8,16 @@ namespace {
 
 constexpr uint32_t kUsualTokens = 16;
 
-ApiStatus read_prompts(Fields& fields, const ServedModel& model, GenerationRequest& request) {
+ApiStatus read_prompts(Fields& fields, const ServedModel& model, const Patience& patience,
+                       GenerationRequest& request) {
   bool echoes = false;
   KINGLET_TRY(fields.take("echo", echoes));
   KINGLET_ASSIGN(std::vector<std::vector<TokenId>> prompts,
-                 read_texts(fields, "prompt", model, kMostPrompts, [&](const std::string& text) {
-                   return model.tokenizer().encode(text, {.parse_special = true});
-                 }));
+                 read_texts(fields, "prompt", model, kMostPrompts,
+                            [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                              KINGLET_TRY(patience());
+                              return model.tokenizer().encode(text, {.parse_special = true});
+                            }));
   const Json& given = *fields.find("prompt");
   for (size_t i = 0; i < prompts.size(); ++i) {
     GenerationPrompt prompt{std::move(prompts[i]), ""};
@@ -30,7 +33,8 @@ ApiStatus read_prompts(Fields& fields, const ServedModel& model, GenerationReque
 
 }  // namespace
 
-ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model) {
+ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model,
+                                                     const Patience& patience) {
   KINGLET_TRY(model.check_makes_text());
   GenerationRequest request;
   Fields fields(body);
@@ -46,7 +50,7 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
   KINGLET_ASSIGN(request.options.grammar, parse_shared_grammar(grammar));
-  KINGLET_TRY(read_prompts(fields, model, request));
+  KINGLET_TRY(read_prompts(fields, model, patience, request));
   KINGLET_TRY(fields.check_all_known());
   KINGLET_TRY(check(request, model));
   return request;

@@ -32,10 +32,10 @@ struct RerankRequest {
 
 // POST /v1/embeddings
 ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
-                                                   const Patience& patience = endless_patience);
+                                                   const Patience& patience = {});
 
 // POST /v1/rerank: {query, documents, top_n, return_documents}
 ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
-                                             const Patience& patience = endless_patience);
+                                             const Patience& patience = {});
 
 }  // namespace kinglet::openai

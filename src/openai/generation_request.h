@@ -53,16 +53,16 @@ using Look = std::function<ApiResult<PictureParts>(const std::string& url)>;
 
 // POST /v1/chat/completions
 ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                         const Look& look,
-                                         const Patience& patience = endless_patience);
+                                         const Look& look, const Patience& patience = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/chat/completions/input_tokens).
 ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
-                                    const Patience& patience = endless_patience);
+                                    const Patience& patience = {});
 
 // POST /v1/completions
-ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model);
+ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model,
+                                                     const Patience& patience = {});
 
 // Returns the options of a choice: those of the first choice, with another seed.
 GenerationOptions options_of_choice(const GenerationRequest& request, uint32_t choice);

@@ -3,14 +3,21 @@
 
 #include <functional>
 
+#include "base/cancellation.h"
 #include "openai/api_error.h"
 
 namespace kinglet::openai {
 
-// Checks whether to go on with a request. Fails when the client has gone, the time is up or the
-// server gives up. It is called between the steps of all work on a request.
-using Patience = std::function<ApiStatus()>;
+// Fails when the client has gone, the time is up or the server gives up.
+struct Patience {
+  // Checks whether to go on, and why not. Called between the steps of all work on a request. Null:
+  // the work goes on.
+  std::function<ApiStatus()> check = {};
+  // Requested soon after check() would fail. For loops whose length a client chooses: they end with
+  // ErrorCode::cancelled, or early, and the next check() says why.
+  Cancellation cancellation = {};
 
-inline ApiStatus endless_patience() { return {}; }
+  ApiStatus operator()() const { return check ? check() : ApiStatus(); }
+};
 
 }  // namespace kinglet::openai

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/percent.h"
+#include "openai/answer_writer.h"
 
 namespace kinglet::openai {
 namespace {
@@ -72,14 +73,8 @@ ApiResult<std::string> url_of_part(const Json& part) {
   return url.as_string();
 }
 
-// Returns a mark that occurs nowhere in the messages.
-std::string unused_mark(const Json& messages) {
-  const std::string text = print(messages);
-  for (size_t i = 0;; ++i) {
-    std::string mark = cat("<picture-", i, ">");
-    if (text.find(mark) == text.npos) return mark;
-  }
-}
+// Returns a mark that no text can hold, because nobody knows it in advance.
+std::string new_mark() { return cat("<picture-", random_name(24), ">"); }
 
 }  // namespace
 
@@ -123,7 +118,7 @@ ApiResult<GivenPictures> take_pictures(Json& messages) {
         return wrong_part(cat("the messages hold more than ", kMostPictures, " pictures"));
       }
       KINGLET_ASSIGN(std::string url, url_of_part(part));
-      if (pictures.urls.empty()) pictures.mark = unused_mark(messages);
+      if (pictures.urls.empty()) pictures.mark = new_mark();
       pictures.urls.push_back(std::move(url));
       part = {{"type", "text"}, {"text", pictures.mark}};
     }

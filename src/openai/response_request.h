@@ -17,14 +17,12 @@ struct ResponseRequest : ChatRequest {
 };
 
 ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedModel& model,
-                                                 const Look& look,
-                                                 const Patience& patience = endless_patience);
+                                                 const Look& look, const Patience& patience = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/responses/input_tokens).
 ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& model,
-                                        const Look& look,
-                                        const Patience& patience = endless_patience);
+                                        const Look& look, const Patience& patience = {});
 
 // Returns the request of the chat API that has the same answer. Parameters that have the same name
 // there are checked by its reader only.

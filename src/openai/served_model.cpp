@@ -3,9 +3,13 @@
 namespace kinglet::openai {
 
 ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools) const {
-  KINGLET_ASSIGN(ChatText text, layout_.lay_out(variables, has_tools));
-  if (options_.trusts_content) text.said.clear();
-  return text;
+  auto text = layout_.lay_out(variables, has_tools);
+  if (!text.ok() && text.error().code == ErrorCode::out_of_memory) {
+    return ApiError{.status = 413, .message = text.error().message, .code = "too_large"};
+  }
+  if (!text.ok()) return text.error();
+  if (options_.trusts_content) text.value().said.clear();
+  return std::move(text.value());
 }
 
 ApiStatus ServedModel::check_makes_text() const {

@@ -46,7 +46,8 @@ class ServedModel {
     return layout_.answer_format(has_tools);
   }
 
-  // Renders a conversation as text. `variables` are those of chat_variables().
+  // Renders a conversation as text. `variables` are those of chat_variables(). A conversation that
+  // exceeds the limits of templates is too large (413).
   ApiResult<ChatText> lay_out(const Json& variables, bool has_tools) const;
 
   // The answers to GET /v1/models, and to GET /v1/models/NAME: the model has every name.

@@ -1,6 +1,7 @@
 #include "openai/tools.h"
 
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/format.h"
@@ -54,17 +55,24 @@ ApiResult<Json> checked_tool(const Json& tool, const std::string& place) {
 // The name of a checked tool.
 const std::string& name_of(const Json& tool) { return tool["function"]["name"].as_string(); }
 
+using ToolsByName = std::unordered_map<std::string_view, const Json*>;
+
+// Of tools with the same name, the first.
+ToolsByName by_name(const Json& tools) {
+  ToolsByName found;
+  for (const Json& tool : tools.as_array()) found.try_emplace(name_of(tool), &tool);
+  return found;
+}
+
 // Returns the tool that {"type": "function", "function": {"name": …}} chooses.
-ApiResult<Json> named(const Json& tools, const Json& choice, const std::string& place) {
+ApiResult<Json> named(const ToolsByName& tools, const Json& choice, const std::string& place) {
   KINGLET_ASSIGN(const Json* function,
                  function_of(choice, place, R"({"type": "function", "function": {"name": …}})"));
   Fields fields(*function, cat(place, ".function"));
   std::string name;
   KINGLET_TRY(fields.take("name", name));
   KINGLET_TRY(fields.check_all_known());
-  for (const Json& tool : tools.as_array()) {
-    if (name_of(tool) == name) return tool;
-  }
+  if (const auto found = tools.find(name); found != tools.end()) return *found->second;
   return invalid(cat("tool_choice names the tool \"", name, "\", which is not among the tools"),
                  "tool_choice");
 }
@@ -75,7 +83,8 @@ ApiResult<ChosenTools> forced(Json tools) {
 }
 
 // Reads {"mode": …, "tools": […]}.
-ApiResult<ChosenTools> allowed(const Json& tools, const Json& given, const std::string& place) {
+ApiResult<ChosenTools> allowed(const ToolsByName& tools, const Json& given,
+                               const std::string& place) {
   Fields fields(given, place);
   std::string mode;
   KINGLET_TRY(fields.take("mode", mode));
@@ -100,7 +109,7 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
   const std::string place = "tool_choice";
   const Json& type = choice["type"];
   if (type == "function") {
-    KINGLET_ASSIGN(Json chosen, named(tools, choice, place));
+    KINGLET_ASSIGN(Json chosen, named(by_name(tools), choice, place));
     return ChosenTools{
         .tools = Json::array({std::move(chosen)}), .is_forced = true, .is_named = true};
   }
@@ -111,7 +120,8 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
   fields.ignore({"type"});
   KINGLET_ASSIGN(const Json* given, fields.take_object("allowed_tools"));
   KINGLET_TRY(fields.check_all_known());
-  return allowed(tools, given == nullptr ? Json::object() : *given, cat(place, ".allowed_tools"));
+  return allowed(by_name(tools), given == nullptr ? Json::object() : *given,
+                 cat(place, ".allowed_tools"));
 }
 
 }  // namespace

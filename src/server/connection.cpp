@@ -57,6 +57,7 @@ void Connection::begin_answer(bool knows_interim) {
 }
 
 bool Connection::is_gone() {
+  const std::scoped_lock lock(asking_);
   if (is_broken()) return true;
   if (!has_ended()) return false;
   if (has_begun_) return false;  // the next part of the answer tells

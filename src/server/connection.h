@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <mutex>
 #include <string>
 
 #include "server/job.h"
@@ -27,7 +28,8 @@ class Connection : public httplib::Stream {
 
   // Whether the client has left. A client may end its side of the connection and still wait for the
   // answer. The two are told apart by what is sent: the system of a client that has left refuses
-  // it. So such a client gets an interim response (102) until the answer begins.
+  // it. So such a client gets an interim response (102) until the answer begins. May be called on
+  // two threads while no part of the answer is sent.
   bool is_gone();
 
   // Tells the client that the answer has ended, and waits a moment for the client to close: closing
@@ -66,6 +68,7 @@ class Connection : public httplib::Stream {
   Clock::time_point deadline_;
   std::atomic<Clock::time_point> last_heard_ = begin_;
   std::atomic<bool> waits_ = true;
+  std::mutex asking_;
   bool can_ask_ = false;     // no part of the answer was sent, and the client knows 102
   bool has_begun_ = false;   // a part of the answer was sent
   bool has_ended_ = false;   // the client sends nothing more

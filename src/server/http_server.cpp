@@ -11,6 +11,7 @@
 #include "server/connection_threads.h"
 #include "server/page_files.h"
 #include "server/sockets.h"
+#include "server/watch.h"
 #include "text/chat_keys.h"
 
 namespace kinglet::server {
@@ -161,6 +162,7 @@ HttpServer::HttpServer(const HttpOptions& options, const ServedModel& model, Sch
     threads_ = new ConnectionThreads(options_.n_threads, [this] { connections_.drop_idle(); });
     return threads_;  // the library deletes it
   };
+  set_idle_interval(0, std::chrono::microseconds(ConnectionThreads::kTick).count());
   set_handlers();
   add_routes();
 }
@@ -204,11 +206,6 @@ Result<int> HttpServer::bind() {
   }
   return Error{ErrorCode::io, cat("cannot listen at ", host, ", port ", options_.port,
                                   ": is it taken, or not this machine's?")};
-}
-
-void HttpServer::end() {
-  is_ending_ = true;
-  stop();
 }
 
 void HttpServer::give_up() {
@@ -284,14 +281,10 @@ void HttpServer::answer_post(std::string_view endpoint, const httplib::Request& 
   current_connection->begin_answer(request.version == "HTTP/1.1");
   if (!received.ok()) return set_error(response, received.error());
   auto place = scheduler_.admit();
-  if (is_ending_) return set_error(response, stopping());
   if (!place) return set_error(response, unavailable("too many requests wait: try again"));
-  const auto body = read_body(received.value());
-  if (!body.ok()) return set_error(response, body.error());
-  Exchange exchange{body.value(), response, patience_with(*current_connection),
+  Exchange exchange{response, patience_with(*current_connection),
                     std::make_shared<Scheduler::Place>(std::move(*place))};
-  ApiStatus status = exchange.patience();
-  if (status.ok()) status = answer(endpoint, exchange);
+  const ApiStatus status = answer(endpoint, received.value(), exchange);
   if (!status.ok()) set_error(response, status.error());
 }
 
@@ -303,6 +296,10 @@ httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& reque
       request.method == "OPTIONS" && may_read(options_.guard, request.get_header_value("Origin"));
   if (is_preflight) {
     response.status = 204;
+    return HandlerResponse::Handled;
+  }
+  if (is_ending_) {
+    set_error(response, stopping());
     return HandlerResponse::Handled;
   }
   const auto refused =
@@ -351,7 +348,7 @@ ApiResult<std::string> HttpServer::receive_body(const httplib::Request& request,
 }
 
 Patience HttpServer::patience_with(Connection& connection) const {
-  return [this, &connection, timeout = options_.timeout]() -> ApiStatus {
+  return {.check = [this, &connection, timeout = options_.timeout]() -> ApiStatus {
     if (connection.is_gone()) return ApiError{.status = 499, .message = "the client has gone"};
     if (has_given_up_) return stopping();
     if (Clock::now() - connection.begin() < timeout) return {};
@@ -359,7 +356,7 @@ Patience HttpServer::patience_with(Connection& connection) const {
                     .message = cat("there was no answer within ", timeout.count(), " s"),
                     .type = "server_error",
                     .code = "timeout"};
-  };
+  }};
 }
 
 // "127.0.0.1 POST /v1/completions 200, prompt 5 (0 known), answer 30, 0.412 s"
@@ -391,17 +388,25 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
   return refused;
 }
 
-Look HttpServer::look_within(const Exchange& exchange) {
+Look HttpServer::look_with(const Patience& patience) {
   if (!options_.decode) return {};
-  return [this, &exchange](const std::string& url) -> ApiResult<PictureParts> {
+  return [this, &patience](const std::string& url) -> ApiResult<PictureParts> {
     KINGLET_ASSIGN(const std::string file, file_of_url(url));
-    return look(file, exchange.patience);
+    return look(file, patience);
   };
 }
 
-ApiStatus HttpServer::answer(std::string_view endpoint, Exchange& exchange) {
-  KINGLET_ASSIGN(Asked asked, read_request(endpoint, exchange.body, model_, look_within(exchange),
-                                           exchange.patience));
+ApiResult<Asked> HttpServer::read(std::string_view endpoint, const std::string& body,
+                                  const Patience& patience) {
+  const Watch watch(patience.check);
+  KINGLET_ASSIGN(const Json given, read_body(body, watch.patience()));
+  return read_request(endpoint, given, model_, look_with(watch.patience()), watch.patience());
+}
+
+ApiStatus HttpServer::answer(std::string_view endpoint, const std::string& body,
+                             Exchange& exchange) {
+  KINGLET_TRY(exchange.patience());
+  KINGLET_ASSIGN(Asked asked, read(endpoint, body, exchange.patience));
   return std::visit([&](auto& what) { return send(std::move(what), exchange); }, asked);
 }
 

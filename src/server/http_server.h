@@ -49,22 +49,25 @@ class HttpServer : private httplib::Server {
   // taken, or the host is not this machine's).
   Result<int> bind();
 
-  // Serves until end(). Requests that were begun by then are still answered.
+  // Serves until stop_listening().
   void run() { listen_after_bind(); }
 
-  // The next three may be called on any thread.
+  // The next five may be called on any thread, in this order.
 
-  // Accepts no more connections, and no more requests on open ones.
-  void end();
+  // Refuses further requests. Those that were begun are still answered.
+  void end() { is_ending_ = true; }
   // Gives up the requests that are not answered yet: their clients get an error.
   void give_up();
+  // Whether clients are still connected.
+  bool has_connections() { return !connections_.empty(); }
   // Drops the connections that are still open.
   void drop_connections() { connections_.drop_all(); }
+  // Ends run(). The library cuts answers that are still sent.
+  void stop_listening() { stop(); }
 
  private:
   // What the handler of a POST needs to answer it.
   struct Exchange {
-    const Json& body;
     httplib::Response& response;
     Patience patience;
     std::shared_ptr<Scheduler::Place> place;  // held until the answer is sent
@@ -83,13 +86,15 @@ class HttpServer : private httplib::Server {
   ApiResult<std::string> receive_body(const httplib::Request& request,
                                       const httplib::ContentReader& reader) const;
   Patience patience_with(Connection& connection) const;
+  ApiResult<Asked> read(std::string_view endpoint, const std::string& body,
+                        const Patience& patience);
   void log(const httplib::Request& request, const httplib::Response& response);
 
-  ApiStatus answer(std::string_view endpoint, Exchange& exchange);
+  ApiStatus answer(std::string_view endpoint, const std::string& body, Exchange& exchange);
   ApiStatus send(const Json& answer, Exchange& exchange);
   ApiStatus send(TextAnswer answer, Exchange& exchange);
   ApiStatus send(const EncodingWork& work, Exchange& exchange);
-  Look look_within(const Exchange& exchange);
+  Look look_with(const Patience& patience);
   ApiResult<PictureParts> look(const std::string& file, const Patience& patience);
 
   const HttpOptions options_;

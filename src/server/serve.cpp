@@ -58,10 +58,11 @@ Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServerOptions&
   http.give_up();
   scheduler->stop();
   const auto deadline = Clock::now() + kTimeToSendErrors;
-  while (!has_ended && Clock::now() < deadline) {
+  while (http.has_connections() && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   http.drop_connections();
+  http.stop_listening();
   listening.join();
   return {};
 }

@@ -727,6 +727,53 @@ describe('the server', () => {
     await expect(fetch(`${ending.url}/health`)).rejects.toThrow();
   });
 
+  test('ends streams before it ends, those that wait, too', async () => {
+    const ending = await serve(stories, ['--parallel', '2']);
+    const ask = async () => {
+      const body = JSON.stringify({ ...once, max_tokens: 300, stream: true });
+      const response = await fetch(`${ending.url}/v1/completions`, { method: 'POST', body });
+      return response.text();
+    };
+    const answers = Array.from({ length: 6 }, ask);
+    await expect.poll(() => metric(ending, 'requests')).toBe(6);
+    const code = ending.stop();
+    await expect.poll(() => ending.log()).toMatch(/ending/);
+    const late = await fetch(`${ending.url}/health`).catch(() => undefined);
+    expect(late?.status ?? 503).toBe(503);
+    for (const answer of answers) {
+      expect(await answer).toMatch(/"finish_reason":"(length|stop)".*\n\ndata: \[DONE\]\n\n$/);
+    }
+    expect(await code).toBe(0);
+  });
+
+  test('says in streams that it ends, and refuses those that wait', async () => {
+    const ending = await serve(stories, ['--parallel', '1']);
+    const body = JSON.stringify({ ...once, max_tokens: 500, n: 100, stream: true });
+    const answers = Array.from({ length: 6 }, async () => {
+      const response = await fetch(`${ending.url}/v1/completions`, { method: 'POST', body });
+      return `${String(response.status)} ${await response.text()}`;
+    });
+    await expect.poll(() => metric(ending, 'requests')).toBe(6);
+    const code = ending.stop();
+    await expect.poll(() => ending.log()).toMatch(/ending/);
+    void ending.stop();
+    for (const answer of answers) {
+      expect(await answer).toMatch(
+        /^(503 |200 .*\n\ndata: )\{"error":\{"message":"the server is being stopped",.*\}\}(\n\n)?$/s,
+      );
+    }
+    expect(await code).toBe(0);
+  });
+
+  test('answers each of many clients that come at once', async () => {
+    const answers = Array.from({ length: 400 }, async () => {
+      const { socket, answer } = rawConnection(served.port);
+      socket.on('connect', () => socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n'));
+      return (await answer).slice(0, 12);
+    });
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['HTTP/1.1 200']));
+  });
+
   test('is done at the second signal, whatever it does', async () => {
     const busy = await serve(stories);
     const answer = busy.client.completions.create({ ...once, max_tokens: 500, n: 100 });
