@@ -71,6 +71,16 @@ bool equals(std::string_view key, std::string_view given) {
   return difference == 0;
 }
 
+// The token of an Authorization header of the scheme Bearer, which has no case; spaces follow it
+// (RFC 9110, section 11.4). "" for others.
+std::string_view bearer_of(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer";
+  if (!equal_ignoring_case(authorization.substr(0, kScheme.size()), kScheme)) return {};
+  const std::string_view rest = authorization.substr(kScheme.size());
+  const size_t begin = rest.find_first_not_of(' ');
+  return begin == 0 || begin == rest.npos ? std::string_view() : rest.substr(begin);
+}
+
 // Whether the path is that endpoint, or below it.
 bool is_within(std::string_view path, std::string_view endpoint) {
   return path.starts_with(endpoint) &&
@@ -115,11 +125,8 @@ std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller
     return forbidden("pages of this origin may not ask here: see --cors", "wrong_origin");
   }
   if (options.api_key.empty() || !needs_key(caller.path)) return std::nullopt;
-  constexpr std::string_view kBearer = "Bearer ";
   const std::string_view given = caller.authorization;
-  if (given.starts_with(kBearer) && equals(options.api_key, given.substr(kBearer.size()))) {
-    return std::nullopt;
-  }
+  if (equals(options.api_key, bearer_of(given))) return std::nullopt;
   return ApiError{.status = 401,
                   .message = given.empty() ? "an API key is needed: Authorization: Bearer KEY"
                                            : "the API key is wrong",

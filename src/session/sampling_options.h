@@ -28,7 +28,7 @@ struct LogitBias {
 struct SamplerOptions {
   // 0 is greedy: the token of the largest logit, the first of equals. Then limits have no effect.
   float temperature = 0.8f;
-  int32_t top_k = 40;      // keep the k most probable; 0 keeps all
+  int32_t top_k = 40;      // keep the k most probable; 0 and -1 keep all
   float top_p = 0.95f;     // keep the fewest whose probabilities reach p, at least one; 1 keeps all
   float min_p = 0.05f;     // keep those with at least min_p × the largest probability
   float typical_p = 1.0f;  // keep the most typical until they exceed p; 1 keeps all

@@ -30,6 +30,13 @@ TEST(Guard, KnowsHostsPagesAndKeys) {
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer ke"}), 401);
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer keyy"}), 401);
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer keykey"}), 401);
+  for (const char* given : {"bearer key", "BEARER key", "Bearer  key", "beareR     key"}) {
+    EXPECT_EQ(status({"/v1/models", "localhost", "", given}), 200) << given;
+  }
+  for (const char* given : {"Bearer", "Bearer ", "Bearerkey", "key", "Basic key", "Bearer key ",
+                            "Bearer\tkey", " Bearer key", "Bearer Bearer key"}) {
+    EXPECT_EQ(status({"/v1/models", "localhost", "", given}), 401) << given;
+  }
   EXPECT_EQ(status({"/health", "localhost", "", ""}), 200);
   for (const char* locked : {"/v1", "/v1/x", "/models", "/models/x", "/chat/completions",
                              "/chat/completions/input_tokens", "/completions", "/responses",

@@ -435,7 +435,7 @@ TEST(SamplerOptions, AreCheckedByName) {
   EXPECT_EQ(message([](SamplerOptions& o) { o.temperature = -1; }),
             "temperature is -1, expected 0 to 100");
   EXPECT_NE(message([](SamplerOptions& o) { o.temperature = NAN; }), "");
-  EXPECT_EQ(message([](SamplerOptions& o) { o.top_k = -5; }), "top-k is -5, expected 0 or more");
+  EXPECT_EQ(message([](SamplerOptions& o) { o.top_k = -5; }), "top-k is -5, expected -1 or more");
   EXPECT_EQ(message([](SamplerOptions& o) { o.top_p = -1; }), "top-p is -1, expected 0 to 1");
   EXPECT_EQ(message([](SamplerOptions& o) { o.min_p = 1.5; }), "min-p is 1.5, expected 0 to 1");
   EXPECT_NE(message([](SamplerOptions& o) { o.repeat_penalty = 0; }), "");

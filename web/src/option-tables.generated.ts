@@ -15,7 +15,7 @@ export const kvKinds: readonly KvKind[] = [
 /** The options of the sampler that are numbers. `above`: `min` itself is not allowed. */
 export const samplingOptions = {
   temperature: { default: 0.8, min: 0, max: 100, above: false, integer: false },
-  top_k: { default: 40, min: 0, max: 2147483647, above: false, integer: true },
+  top_k: { default: 40, min: -1, max: 2147483647, above: false, integer: true },
   top_p: { default: 0.95, min: 0, max: 1, above: false, integer: false },
   min_p: { default: 0.05, min: 0, max: 1, above: false, integer: false },
   typical_p: { default: 1, min: 0, max: 1, above: false, integer: false },
