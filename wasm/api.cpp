@@ -138,12 +138,12 @@ val EngineRequest::step(EngineSession& session, double max_batch) {
   const auto step = session.next_step(max_batch);
   if (!step.ok()) return refusal(step.error());
   const GenerationStep& done = step.value();
-  const bool is_news = done.is_last() || done.token != kNoToken || !done.text.empty();
+  const bool is_prompt = !done.is_last() && done.token == kNoToken && done.text.empty();
   std::vector<Json> chunks;
-  if (is_news) text()->read(done, n_cached_, chunks);
+  if (!is_prompt || !done.prompt.empty()) text()->read(done, n_cached_, chunks);
   val fields = val::object();
   set(fields, "nComputed", done.n_computed);
-  set(fields, "isPrompt", !is_news);
+  set(fields, "isPrompt", is_prompt);
   set(fields, "isLast", done.is_last());
   set(fields, "events", events(chunks));
   return success(fields);

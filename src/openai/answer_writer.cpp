@@ -131,6 +131,7 @@ Json ChoicesWriter::head(std::string_view object) const {
 Json ChoicesWriter::chunk(Json choice) const {
   Json made = head(chunk_object_);
   made["choices"] = Json::array({std::move(choice)});
+  if (request().includes_usage) made["usage"] = nullptr;  // the last chunk tells it
   return made;
 }
 
@@ -248,26 +249,61 @@ void CompletionWriter::begin_text(const GenerationPrompt& prompt, std::vector<Js
   made["text"] = "";
   made["logprobs"] = no_logprobs();
   made["finish_reason"] = nullptr;
+  prompt_ = &prompt;
+  echoed_ = no_logprobs();
+  n_echoed_ = 0;
+  offset_ = 0;
+  if (measures_prompt()) return;  // the echo comes with the logprobs
   offset_ = count_characters(prompt.echo);
   if (!prompt.echo.empty()) add_chunk(prompt.echo, no_logprobs(), nullptr, chunks);
 }
 
+// Returns what the next token of the prompt adds to the echo. A control token that was put in front
+// adds nothing, nor does the space that some tokenizers put there.
+std::string_view CompletionWriter::next_of_echo(TokenId token) {
+  const std::string_view rest = std::string_view(prompt_->echo).substr(n_echoed_);
+  std::string_view text = tokenizer().piece(token, /*special=*/true);
+  if (!rest.starts_with(text)) text = tokenizer().piece(token);
+  if (!rest.starts_with(text) && n_echoed_ == 0 && text.starts_with(' ')) text.remove_prefix(1);
+  if (rest.starts_with(text)) n_echoed_ += text.size();
+  return text;
+}
+
+Json CompletionWriter::top_logprobs(const std::vector<Candidate>& top) const {
+  Json told = Json::object();
+  for (const Candidate& other : top) {
+    // Several tokens may have one text, which names the most likely of them.
+    std::string name = json_name(token_text(other.token));
+    if (told.contains(name)) name = cat("token_id:", other.token);
+    told[name] = other.weight;
+  }
+  return told;
+}
+
+void CompletionWriter::add_logprob(const std::string& text, const std::optional<float>& logprob,
+                                   const std::vector<Candidate>& top, Json& logprobs) {
+  logprobs["tokens"].push_back(json_name(text));
+  logprobs["token_logprobs"].push_back(logprob ? Json(*logprob) : Json());
+  logprobs["top_logprobs"].push_back(logprob ? top_logprobs(top) : Json());
+  logprobs["text_offset"].push_back(offset_);
+  offset_ += count_characters(text);
+}
+
+void CompletionWriter::add_prompt(const std::vector<MeasuredToken>& tokens,
+                                  std::vector<Json>& chunks) {
+  for (const auto& [token, logprob, top] : tokens) {
+    add_logprob(std::string(next_of_echo(token)), logprob, top, echoed_);
+  }
+  if (echoed_["tokens"].size() < prompt_->tokens.size()) return;
+  offset_ = count_characters(prompt_->echo);
+  add_chunk(prompt_->echo, std::move(echoed_), nullptr, chunks);
+}
+
 void CompletionWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
+  if (!step.prompt.empty()) add_prompt(step.prompt, chunks);
   Json logprobs = no_logprobs();
   if (measures() && step.token != kNoToken) {
-    const std::string text = token_text(step.token);
-    Json top = Json::object();
-    for (const Candidate& other : step.top) {
-      // Several tokens may have one text, which names the most likely of them.
-      std::string name = json_name(token_text(other.token));
-      if (top.contains(name)) name = cat("token_id:", other.token);
-      top[name] = other.weight;
-    }
-    logprobs["tokens"].push_back(json_name(text));
-    logprobs["token_logprobs"].push_back(step.logprob);
-    logprobs["top_logprobs"].push_back(std::move(top));
-    logprobs["text_offset"].push_back(offset_);
-    offset_ += count_characters(text);
+    add_logprob(token_text(step.token), step.logprob, step.top, logprobs);
   }
   const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
   if (has_news) add_chunk(step.text, std::move(logprobs), nullptr, chunks);

@@ -67,10 +67,12 @@ class AnswerWriter {
   const std::string& id() const { return id_; }
   int64_t created() const { return created_; }
   bool measures() const { return request_.options.n_logprobs.has_value(); }
+  bool measures_prompt() const { return measures() && request_.options.measures_prompt; }
   void count_thoughts(uint64_t n_tokens) { usage_.reasoning_tokens += n_tokens; }
 
   // The vocabulary's text of a token, which may be part of a character or not be in the answer.
   std::string token_text(TokenId token) const;
+  const Tokenizer& tokenizer() const { return tokenizer_; }
 
   // The logprobs of a step's token and of the best ones, as conversations tell them; null if there
   // are none.
@@ -140,9 +142,17 @@ class CompletionWriter : public ChoicesWriter {
   void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
   void add(const GenerationStep& step, std::vector<Json>& chunks) override;
   Json no_logprobs() const;
+  Json top_logprobs(const std::vector<Candidate>& top) const;
+  std::string_view next_of_echo(TokenId token);
+  void add_logprob(const std::string& text, const std::optional<float>& logprob,
+                   const std::vector<Candidate>& top, Json& logprobs);
+  void add_prompt(const std::vector<MeasuredToken>& tokens, std::vector<Json>& chunks);
   void add_chunk(const std::string& text, Json logprobs, Json finish, std::vector<Json>& chunks);
 
-  size_t offset_ = 0;  // characters of the echo and of the tokens so far
+  size_t offset_ = 0;                         // characters of the tokens so far, or of the echo
+  const GenerationPrompt* prompt_ = nullptr;  // of the current choice
+  Json echoed_ = {};                          // the logprobs of its tokens so far
+  size_t n_echoed_ = 0;                       // bytes of the echo that are those of these tokens
 };
 
 }  // namespace kinglet::openai

@@ -8,10 +8,8 @@ namespace {
 
 constexpr uint32_t kUsualTokens = 16;
 
-ApiStatus read_prompts(Fields& fields, const ServedModel& model, const Patience& patience,
-                       GenerationRequest& request) {
-  bool echoes = false;
-  KINGLET_TRY(fields.take("echo", echoes));
+ApiStatus read_prompts(Fields& fields, bool echoes, const ServedModel& model,
+                       const Patience& patience, GenerationRequest& request) {
   KINGLET_ASSIGN(std::vector<std::vector<TokenId>> prompts,
                  read_texts(fields, "prompt", model, kMostPrompts,
                             [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
@@ -39,18 +37,21 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   GenerationRequest request;
   Fields fields(body);
   KINGLET_TRY(read_generation_fields(fields, model, request));
+  bool echoes = false;
+  KINGLET_TRY(fields.take("echo", echoes));
   std::optional<int64_t> max_tokens = kUsualTokens;
-  KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
+  KINGLET_TRY(fields.take("max_tokens", max_tokens, echoes ? 0 : 1, UINT32_MAX));
   request.options.max_tokens = static_cast<uint32_t>(*max_tokens);
   std::optional<int64_t> n_logprobs;
   KINGLET_TRY(fields.take("logprobs", n_logprobs, 0, kMaxLogprobs));
+  request.options.measures_prompt = echoes && (n_logprobs || max_tokens == 0);
   if (n_logprobs) request.options.n_logprobs = static_cast<uint32_t>(*n_logprobs);
   fields.ignore_if("best_of", {1, request.n_choices});
   fields.ignore_if("suffix", {""});
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
   KINGLET_ASSIGN(request.options.grammar, parse_shared_grammar(grammar));
-  KINGLET_TRY(read_prompts(fields, model, patience, request));
+  KINGLET_TRY(read_prompts(fields, echoes, model, patience, request));
   KINGLET_TRY(fields.check_all_known());
   KINGLET_TRY(check(request, model));
   return request;

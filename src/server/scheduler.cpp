@@ -219,7 +219,8 @@ void Scheduler::step(Running& running) {
     running.has_answered = true;
   }
   const bool is_last = done.finish != FinishReason::none;
-  const bool is_news = is_last || done.token != kNoToken || !done.text.empty();
+  const bool is_news =
+      is_last || done.token != kNoToken || !done.text.empty() || !done.prompt.empty();
   if (is_news) running.job->deliver({.step = std::move(done), .n_cached = running.n_cached});
   if (is_last) end(running);
 }

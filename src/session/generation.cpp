@@ -70,7 +70,7 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                                      const std::vector<TokenId>& prompt,
                                      const GenerationOptions& options) {
   KINGLET_TRY(validate(options.sampler, session.model().config().vocab_size));
-  if (options.max_tokens == 0) {
+  if (options.max_tokens == 0 && !options.measures_prompt) {
     return Error{ErrorCode::invalid_argument, "0 tokens were asked for, expected 1 or more"};
   }
   if (options.n_logprobs.value_or(0) > kMaxLogprobs) {
@@ -93,9 +93,11 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
   if (prompt.empty()) {
     KINGLET_TRY(session.begin_logits(options.cancellation));
   } else {
-    KINGLET_TRY(session.begin(prompt, {.replaces_context = options.replaces_context,
-                                       .cancellation = options.cancellation,
-                                       .images = options.images}));
+    KINGLET_TRY(session.begin(
+        prompt, {.replaces_context = options.replaces_context,
+                 .all_logits = options.measures_prompt && options.n_logprobs.has_value(),
+                 .cancellation = options.cancellation,
+                 .images = options.images}));
   }
   session.add_checkpoint();  // another prompt may continue from here
   return Generation(session, tokenizer, static_cast<uint32_t>(prompt.size()), n_dropped, options,
@@ -108,6 +110,7 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_
       tokenizer_(&tokenizer),
       n_prompt_(n_prompt),
       n_prompt_done_(n_prompt - std::min(n_prompt, session.n_left())),
+      measures_prompt_(options.measures_prompt && options.n_logprobs.has_value()),
       max_tokens_(options.max_tokens),
       n_dropped_(n_dropped),
       shifts_context_(options.shifts_context),
@@ -193,11 +196,25 @@ Result<GenerationStep> Generation::read_prompt(uint32_t max_batch) {
   n_prompt_done_ = n_prompt_ - std::min(n_prompt_, session_->n_left());
   GenerationStep step = new_step();
   step.n_computed = n_left - session_->n_left();
+  if (measures_prompt_) measure_prompt(step.n_computed, step.prompt);
   if (session_->n_left() > 0) return step;
   is_reading_ = false;
   for (const TokenId token : session_->tokens()) sampler_.accept(token);
   session_->add_checkpoint();
   return step;
+}
+
+// Measures the tokens that follow those that were computed in this step.
+void Generation::measure_prompt(uint32_t n_computed, std::vector<MeasuredToken>& measured) {
+  const std::span<const TokenId> tokens = session_->tokens();
+  const uint32_t begin = session_->n_computed() - n_computed;
+  if (begin == 0) measured.push_back({tokens[0]});
+  for (uint32_t i = 0; i < n_computed && begin + i + 1 < tokens.size(); ++i) {
+    const TokenId token = tokens[begin + i + 1];
+    logprobs_->measure(session_->batch_logits(i));
+    const auto top = logprobs_->top();
+    measured.push_back({token, logprobs_->of(token), {top.begin(), top.end()}});
+  }
 }
 
 GenerationStep Generation::new_step() const {

@@ -41,6 +41,9 @@ struct GenerationOptions {
   std::vector<std::string> stop;       // strings that end the text and are not part of it; UTF-8
   std::vector<std::string> marks;      // control tokens that appear in the text; others do not
   std::optional<uint32_t> n_logprobs;  // compute log probabilities, and of that many best tokens
+  // Read the prompt for its own sake; it must replace the context. max_tokens may be 0, and with
+  // n_logprobs the prompt is computed whole, and those of its tokens are computed, too.
+  bool measures_prompt = false;
   // The prompt is the whole context: a common prefix with the session's context is not computed
   // again, and the rest of that context is dropped.
   bool replaces_context = false;
@@ -60,6 +63,14 @@ struct GenerationOptions {
 
 constexpr uint32_t kMaxLogprobs = 100;
 
+// Log probabilities at the place of a token: of itself, and of the best tokens there (their
+// `weight`). None for the first token of a context.
+struct MeasuredToken {
+  TokenId token;
+  std::optional<float> logprob = {};
+  std::vector<Candidate> top = {};
+};
+
 struct GenerationStep {
   uint32_t n_prompt_done = 0;  // prompt tokens computed so far, or found in the context
   uint32_t n_computed = 0;     // tokens computed in this step, without guesses
@@ -71,6 +82,7 @@ struct GenerationStep {
   // With n_logprobs: of the sampled token, and of the best tokens (their `weight`).
   float logprob = 0;
   std::vector<Candidate> top;
+  std::vector<MeasuredToken> prompt;         // the next tokens of a prompt that is measured
   FinishReason finish = FinishReason::none;  // set by the last step, which carries no token
 
   bool is_last() const { return finish != FinishReason::none; }
@@ -109,6 +121,7 @@ class Generation {
   Result<GenerationStep> advance(uint32_t max_batch);
   bool is_complete() const { return stop_.found() || (constraint_ && constraint_->is_finished()); }
   Result<GenerationStep> read_prompt(uint32_t max_batch);
+  void measure_prompt(uint32_t n_computed, std::vector<MeasuredToken>& measured);
   GenerationStep new_step() const;
   Status compute_drawn();
   Status look_ahead();
@@ -123,6 +136,7 @@ class Generation {
   uint32_t n_prompt_;
   uint32_t n_prompt_done_;
   bool is_reading_ = true;
+  bool measures_prompt_;
   uint32_t max_tokens_;
   uint32_t n_generated_ = 0;
   uint32_t n_guessed_ = 0;

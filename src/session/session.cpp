@@ -140,10 +140,16 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
     KINGLET_TRY(check_image(*image, model().config()));
   }
   KINGLET_ASSIGN(ContextImages images, images_.with(tokens, n_old, options.images));
-  KINGLET_TRY(images.check_rows(options.replaces_context ? common_prefix(tokens) : n_computed()));
-  if (options.replaces_context) tokens = tokens.subspan(keep_prefix(tokens));
+  if (options.all_logits && !images.is_empty()) {
+    return Error{ErrorCode::unsupported_feature,
+                 "the logits after all tokens of a context with pictures are not available"};
+  }
+  const auto shared = options.all_logits ? tokens.first(0) : tokens;
+  KINGLET_TRY(images.check_rows(options.replaces_context ? common_prefix(shared) : n_computed()));
+  if (options.replaces_context) tokens = tokens.subspan(keep_prefix(shared));
   images_ = std::move(images);
   appending_ = {.output = options.output,
+                .all_logits = options.all_logits,
                 .cancellation = options.cancellation,
                 .n_before = n_positions(),
                 .keeps_batches = options.replaces_context};
@@ -165,6 +171,7 @@ Status Session::begin_logits(const Cancellation& cancellation) {
     KINGLET_TRY(sequence_->truncate(place));
   }
   appending_ = {.output = Output::logits,
+                .all_logits = false,
                 .cancellation = cancellation,
                 .n_before = n_positions(),
                 .keeps_batches = false};
@@ -277,21 +284,34 @@ Status Session::defer(TokenId token) {
 
 // Computes the next n tokens.
 Status Session::compute(uint32_t n, const StepOptions& options) {
+  last_row_ = 0;
   return sequence_->forward(std::span<const TokenId>(tokens_).subspan(n_computed(), n), options);
 }
 
 Status Session::compute_batch(uint32_t max_batch) {
   const uint32_t n_before = n_computed();
   const uint32_t stop = image_checkpoint();
-  uint32_t n = images_.batch_size(n_before, std::min({n_left(), n_batch(), max_batch}));
+  const bool all = appending_->all_logits;
+  const uint32_t most = all ? sequence_->n_logit_rows() : n_batch();
+  uint32_t n = images_.batch_size(n_before, std::min({n_left(), n_batch(), max_batch, most}));
   if (n_before < stop) n = std::min(n, stop - n_before);
   if (n > n_batch()) KINGLET_TRY(sequence_->grow_batch(n));
-  const Output output = n == n_left() ? appending_->output : Output::none;
-  KINGLET_TRY(
-      compute(n, {.output = output, .cancellation = appending_->cancellation, .images = images()}));
+  const Output output = all || n == n_left() ? appending_->output : Output::none;
+  // A step has logits after all tokens that may be guesses.
+  const uint32_t n_rows_more = all ? n - 1 : 0;
+  KINGLET_TRY(compute(n, {.output = output,
+                          .n_guesses = n_rows_more,
+                          .cancellation = appending_->cancellation,
+                          .images = images()}));
+  if (n_rows_more > 0) KINGLET_TRY(sequence_->commit(n));
+  last_row_ = n_rows_more;
   const bool is_due = n_computed() / kCheckpointInterval > n_before / kCheckpointInterval;
   if (is_due || n_computed() == stop) add_checkpoint();
-  return output == Output::logits ? check_finite(n_computed()) : Status();
+  if (output != Output::logits) return {};
+  for (uint32_t i = 0; i < n_rows_more; ++i) {
+    KINGLET_TRY(check_finite(batch_logits(i), n_before + i + 1));
+  }
+  return check_finite(n_computed());
 }
 
 // Returns the position after the last picture, where a checkpoint is kept: another question about
@@ -302,8 +322,9 @@ uint32_t Session::image_checkpoint() const {
 }
 
 // Checks the logits after the first n_before positions.
-Status Session::check_finite(uint32_t n_before) {
-  const std::span<const float> output = logits();
+Status Session::check_finite(uint32_t n_before) { return check_finite(logits(), n_before); }
+
+Status Session::check_finite(std::span<const float> output, uint32_t n_before) const {
   if (!std::isnan(model().kernels().largest(output.data(), output.size()))) return {};
   const auto bad =
       std::find_if_not(output.begin(), output.end(), [](float x) { return std::isfinite(x); });

@@ -27,6 +27,9 @@ struct AppendOptions {
   // They are the whole new context: the longest common prefix with the old one stays, without
   // being computed again, and the rest of the old one is dropped.
   bool replaces_context = false;
+  // Compute the logits after every token: see batch_logits(). No prefix stays, because the logits
+  // after its tokens are not kept.
+  bool all_logits = false;
   Cancellation cancellation = {};
   // The pictures whose image_tokens() are among the tokens. Two kinds may be left out: pictures
   // whose rows are computed and stay, and pictures that the session holds at any position.
@@ -65,7 +68,8 @@ class Session {
 
   // Begins the same without computing: advance() computes one batch at a time, so that the caller
   // can stop between batches. An unfinished earlier append is abandoned. Errors: those of append()
-  // and of check_image(); invalid_argument (rows of a picture that is neither given nor held).
+  // and of check_image(); invalid_argument (rows of a picture that is neither given nor held);
+  // unsupported_feature (all logits of a context with pictures).
   Status begin(std::span<const TokenId> tokens, const AppendOptions& options);
 
   // Begins to compute the logits after the last token: from the tokens that are not computed yet,
@@ -120,7 +124,11 @@ class Session {
   Status defer(TokenId token);
 
   // Logits [vocab_size] after the last appended token, until the next append.
-  std::span<float> logits() { return sequence_->logits(guesses_.n_taken); }
+  std::span<float> logits() { return sequence_->logits(last_row_ + guesses_.n_taken); }
+
+  // After advance() with all_logits: the logits [vocab_size] after token i of the batch that it
+  // computed, whose last token is the last computed one.
+  std::span<float> batch_logits(uint32_t i) { return sequence_->logits(i); }
 
   // Drops every position from n_positions on. If layers have a recurrent state, or a window and
   // n_positions is more than kWindowSpare back, the next append computes the tokens after the last
@@ -172,6 +180,7 @@ class Session {
   // The append that advance() continues.
   struct Appending {
     Output output;
+    bool all_logits;
     Cancellation cancellation;
     uint32_t n_before;   // the number of positions to which abandon() goes back
     bool keeps_batches;  // n_before moves along with each computed batch
@@ -195,12 +204,14 @@ class Session {
   Status compute_batch(uint32_t max_batch);
   Status commit_guesses(uint32_t n);
   Status check_finite(uint32_t n_before);
+  Status check_finite(std::span<const float> logits, uint32_t n_before) const;
 
   std::unique_ptr<Sequence> sequence_;
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; sequence_ may have fewer
   ContextImages images_;
   std::optional<Appending> appending_;
-  Guesses guesses_;  // room for those of a step
+  uint32_t last_row_ = 0;  // of the logits: the one after the last token that is no guess
+  Guesses guesses_;        // room for those of a step
 };
 
 }  // namespace kinglet

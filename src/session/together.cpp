@@ -14,6 +14,7 @@ Status Session::compute_together(std::span<Session* const> sessions, JointPass& 
     tokens.push_back(session->tokens_.back());
   }
   KINGLET_TRY(pass.run(sequences, tokens));
+  for (Session* session : sessions) session->last_row_ = 0;
   Status status;
   for (size_t i = 0; i < sessions.size() && status.ok(); ++i) {
     status = sessions[i]->check_finite(sessions[i]->n_positions());

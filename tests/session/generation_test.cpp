@@ -390,6 +390,72 @@ TEST(Generation, MeasuresLogprobsOfTheModelWhateverTheSampler) {
   EXPECT_EQ(third.top[0].token, best.token);
 }
 
+// The numbers are those after each token alone, whatever the batches, and whatever the session held
+// before.
+TEST(Generation, MeasuresItsPromptIfItIsAskedTo) {
+  const LanguageModel loaded = load_stories("scalar");
+  ThreadPool pool;
+  const auto prompt = loaded.tokenizer->encode("Once upon a time, there was a little girl.");
+  Logprobs logprobs(loaded.model.config().vocab_size, 2, loaded.model.kernels());
+  std::vector<float> expected;
+  const auto alone = make_session(loaded, pool);
+  for (const TokenId token : prompt) {
+    if (alone->n_positions() > 0) {
+      logprobs.measure(alone->logits());
+      expected.push_back(logprobs.of(token));
+    }
+    ASSERT_TRUE(alone->append({&token, 1}).ok());
+  }
+  GenerationOptions options = greedy(2);
+  options.replaces_context = true;
+  options.n_logprobs = 2;
+  const auto session = make_session(loaded, pool);
+  GenerationStep plain;
+  for (const bool measures : {false, true}) {
+    for (const uint32_t max_batch : {UINT32_MAX, 3u, 1u}) {
+      options.measures_prompt = measures;
+      options.max_tokens = 2;
+      auto generation = Generation::start(*session, *loaded.tokenizer, prompt, options);
+      ASSERT_TRUE(generation.ok()) << generation.error().message;
+      std::vector<MeasuredToken> measured;
+      GenerationStep step;
+      while (step.token == kNoToken) {
+        step = generation.value().step(max_batch).value();
+        measured.insert(measured.end(), step.prompt.begin(), step.prompt.end());
+      }
+      if (!measures) {
+        plain = step;
+        EXPECT_TRUE(measured.empty());
+        continue;
+      }
+      EXPECT_EQ(step.token, plain.token);
+      EXPECT_EQ(step.logprob, plain.logprob);
+      ASSERT_EQ(measured.size(), prompt.size());
+      EXPECT_EQ(measured[0].logprob, std::nullopt);
+      EXPECT_TRUE(measured[0].top.empty());
+      for (size_t i = 0; i < prompt.size(); ++i) {
+        EXPECT_EQ(measured[i].token, prompt[i]);
+        if (i == 0) continue;
+        EXPECT_EQ(measured[i].logprob, expected[i - 1]) << i;
+        ASSERT_EQ(measured[i].top.size(), 2u);
+        EXPECT_GE(measured[i].top[0].weight, *measured[i].logprob);
+      }
+    }
+  }
+  options.max_tokens = 0;
+  auto generation = Generation::start(*session, *loaded.tokenizer, prompt, options);
+  ASSERT_TRUE(generation.ok()) << generation.error().message;
+  GenerationStep step;
+  size_t n_measured = 0;
+  while (!step.is_last()) {
+    step = generation.value().step().value();
+    n_measured += step.prompt.size();
+    EXPECT_EQ(step.token, kNoToken);
+  }
+  EXPECT_EQ(step.finish, FinishReason::length);
+  EXPECT_EQ(n_measured, prompt.size());
+}
+
 // The flag is set before the step; in real use, another thread sets it during the step.
 TEST(Generation, StopsInTheMiddleOfAStepThatIsCancelled) {
   const LanguageModel loaded = load_tiny();

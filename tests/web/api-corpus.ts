@@ -394,7 +394,7 @@ const options: Record<string, Range> = {
   dry_base: [[1, 2, 100], [0.9, 100.5], /expected 1 to 100$/],
 };
 const wholeOptions: Record<string, Range> = {
-  top_k: [[0, 2, 2 ** 31 - 1], [-1, 2.5, 2 ** 31], /a whole number from 0 to 2147483647$/],
+  top_k: [[-1, 0, 2, 2 ** 31 - 1], [-2, 2.5, 2 ** 31], /a whole number from -1 to 2147483647$/],
   repeat_last_n: [[0, 3, 65536], [-1, 65537], /a whole number from 0 to 65536$/],
   dry_allowed_length: [[0, 3, 65536], [-1, 65537], /a whole number from 0 to 65536$/],
   dry_penalty_last_n: [[-1, 0, 50], [-2, 2 ** 31], /a whole number from -1 to 2147483647$/],
@@ -429,6 +429,8 @@ const samplings: Line[] = [
 
 // --- Completions -----------------------------------------------------------------------------
 
+const numbers = (n: number) => Array.from({ length: n }, () => expect.any(Number) as number);
+
 const complete = usually('chat', '/completions', { prompt: opening, ...greedy });
 const completions: Line[] = [
   ['a text', {}, { ...cut, like: { object: 'text_completion', usage: { prompt_tokens: 5 } } }],
@@ -439,7 +441,21 @@ const completions: Line[] = [
   ['a mix', { prompt: [[1, 393], 'The cat'] }, ok({ finish: ['length', 'length'] })],
   ['an echo', { echo: true }, { ...cut, text: /^Once upon a time/ }],
   ['an echo of tokens', { echo: true, prompt: [1, 393, 346] }, { ...cut, text: /^ ?One day/ }],
-  ['an echo and logprobs', { echo: true, logprobs: 2 }, cut],
+  ['an echo and logprobs', { echo: true, logprobs: 2 }, {
+    ...cut,
+    text: /^Once upon a time, there was/,
+    like: { choices: [{ logprobs: { tokens: ['', 'Once', ' upon', ' a', ' time', ',', ' there', ' was', ' a'], text_offset: [0, 0, 4, 9, 11, 16, 17, 23, 27], token_logprobs: [null, ...numbers(8)], top_logprobs: [null, ...Array.from({ length: 8 }, () => expect.any(Object) as object)] } }] },
+  }],
+  ['an echo of characters in parts, and logprobs', { echo: true, logprobs: 0, prompt: '猫 sat' }, cut],
+  ['an echo of marks, and logprobs', { echo: true, logprobs: 0, prompt: '<s>One day</s> A cat' }, ok()],
+  ['an echo of tokens, and logprobs', { echo: true, logprobs: 1, prompt: [[393, 346], [5]], n: 2 }, ok()],
+  ['an echo of a long text, and logprobs', { echo: true, logprobs: 1, prompt: 'A dog ran to the sea. '.repeat(20) }, cut],
+  ['logprobs of the prompt only', { echo: true, logprobs: 1, max_tokens: 0 }, {
+    ...cut,
+    text: /^Once upon a time$/,
+    like: { choices: [{ logprobs: { tokens: ['', 'Once', ' upon', ' a', ' time'] } }], usage: { prompt_tokens: 5, completion_tokens: 0 } },
+  }],
+  ['an echo only', { echo: true, max_tokens: 0 }, { ...cut, text: /^Once upon a time$/, like: { choices: [{ logprobs: null }] } }],
   ['logprobs', { logprobs: 3 }, cut],
   ['logprobs of no others', { logprobs: 0 }, cut],
   ['a suffix of nothing', { suffix: '', best_of: 1 }, cut],
@@ -451,6 +467,7 @@ const completions: Line[] = [
   ['marks in a text', { prompt: '<s>One day</s>' }, ok()],
 ]; // prettier-ignore
 const wrongCompletions: Line[] = [
+  ['no tokens and no echo', { max_tokens: 0 }, wrong(/from 1 to/, 'max_tokens')],
   ['a suffix', { suffix: 'a' }, unknown('suffix')],
   ['the best of more', { best_of: 3, n: 2 }, unknown('best_of')],
   ['no prompt', { prompt: null }, wrong(/^prompt is missing/, 'prompt')],

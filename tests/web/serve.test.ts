@@ -64,6 +64,7 @@ describe('text completions', () => {
     let last;
     for await (const chunk of await served.client.completions.create({ ...once, ...options })) {
       text += chunk.choices[0]?.text ?? '';
+      if (chunk.choices.length > 0) expect(chunk.usage).toBeNull();
       last = chunk;
     }
     expect(text).toBe(told('Once upon a time', 24));

@@ -262,14 +262,15 @@ export interface ChatCompletionChunk extends Answer {
     finish_reason: ChatFinishReason | null;
     logprobs: ChoiceLogprobs | null;
   }[];
-  /** Only in the last chunk, which has no choices, if `stream_options` ask for it. */
-  usage?: CompletionUsage;
+  /** If `stream_options` ask for it: in the last chunk, which has no choices; null in the others. */
+  usage?: CompletionUsage | null;
 }
 
 export interface TextLogprobs {
   tokens: string[];
-  token_logprobs: number[];
-  top_logprobs: Record<string, number>[];
+  /** null for the first token of a prompt that is echoed. */
+  token_logprobs: (number | null)[];
+  top_logprobs: (Record<string, number> | null)[];
   text_offset: number[];
 }
 
@@ -281,7 +282,8 @@ export interface TextCompletion extends Answer {
     finish_reason: 'stop' | 'length';
     logprobs: TextLogprobs | null;
   }[];
-  usage?: CompletionUsage;
+  /** In a stream: as in `ChatCompletionChunk`. */
+  usage?: CompletionUsage | null;
 }
 
 export interface EmbeddingList<Vector = number[]> {
