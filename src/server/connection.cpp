@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "server/sockets.h"
 
@@ -18,6 +19,12 @@ constexpr size_t kBytesToFinish = size_t{1} << 26;
 
 // How often a client that sends nothing more is asked whether it has left.
 constexpr std::chrono::seconds kTimeToAsk{1};
+
+// The most bytes of a head.
+constexpr size_t kMostOfHead = size_t{1} << 16;
+
+// The bytes that are read at a time.
+constexpr size_t kPieceBytes = 4096;
 
 // The most bytes that are dropped at a time while an answer is made.
 constexpr size_t kBytesToDrop = size_t{1} << 20;
@@ -106,14 +113,15 @@ void Connection::finish() {
   waits_ = true;
   const auto deadline = Clock::now() + kTimeToFinish;
   for (size_t n = 0; n < kBytesToFinish && wait_for(socket_, POLLIN, deadline - Clock::now());) {
-    const ssize_t n_read = recv(socket_, buffer_, sizeof buffer_, MSG_DONTWAIT);
+    char dropped[kPieceBytes];
+    const ssize_t n_read = recv(socket_, dropped, sizeof dropped, MSG_DONTWAIT);
     if (n_read <= 0) break;
     n += static_cast<size_t>(n_read);
   }
 }
 
 bool Connection::wait_for_input() const {
-  return next_ < end_ || wait_for(socket_, POLLIN, deadline_ - Clock::now());
+  return next_ < buffer_.size() || wait_for(socket_, POLLIN, deadline_ - Clock::now());
 }
 
 // The library asks before each piece of an answer, from version 0.12 on, and gives up otherwise.
@@ -122,18 +130,57 @@ bool Connection::is_writable() const {
 }
 
 ssize_t Connection::read(char* to, size_t size) {
-  if (!wait_for_input() || Clock::now() > deadline_) return -1;
-  if (next_ == end_) {
-    const ssize_t n = recv(socket_, buffer_, sizeof buffer_, 0);
-    if (n <= 0) return n;
-    last_heard_ = Clock::now();
+  if (!has_read_head_) read_head();
+  while (next_ == buffer_.size()) {
+    if (is_cut_) return 0;
+    buffer_.resize(kPieceBytes);
+    const ssize_t n = receive(buffer_.data(), buffer_.size());
     next_ = 0;
-    end_ = static_cast<size_t>(n);
+    buffer_.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (n <= 0) return n;
+    if (head_.is_chunked()) buffer_.resize(trailers_.filter(buffer_.data(), buffer_.size()));
   }
-  const size_t n = std::min(size, end_ - next_);
-  std::memcpy(to, buffer_ + next_, n);
+  const size_t n = std::min(size, buffer_.size() - next_);
+  std::memcpy(to, buffer_.data() + next_, n);
   next_ += n;
   return static_cast<ssize_t>(n);
+}
+
+// Reads the whole head, and what arrives with it. What is no head is left to the library. Of a head
+// that is not whole, or too long, it gets the first line: then it refuses the request.
+void Connection::read_head() {
+  has_read_head_ = true;
+  constexpr std::string_view kEnd = "\n\r\n";
+  std::string text;
+  size_t end = text.npos;
+  while (end == text.npos && text.size() < kMostOfHead && may_be_head(text)) {
+    char piece[kPieceBytes];
+    const ssize_t n = receive(piece, sizeof piece);
+    if (n <= 0) break;
+    const size_t from = text.size() - std::min(text.size(), kEnd.size());
+    text.append(piece, static_cast<size_t>(n));
+    end = text.find(kEnd, from);
+  }
+  if (end == text.npos) {
+    is_cut_ = may_be_head(text);
+    if (is_cut_) text.resize(std::min(text.find('\n'), text.size() - 1) + 1);
+    buffer_ = std::move(text);
+    return;
+  }
+  end += kEnd.size();
+  head_ = RequestHead(std::string_view(text).substr(0, end));
+  if (head_.is_chunked()) {
+    text.resize(end + trailers_.filter(text.data() + end, text.size() - end));
+  }
+  buffer_ = head_.for_library() + text.substr(end);
+}
+
+// Waits for bytes of the request. Returns their number: 0 at their end, -1 if it took too long.
+ssize_t Connection::receive(char* to, size_t size) {
+  if (!wait_for(socket_, POLLIN, deadline_ - Clock::now()) || Clock::now() > deadline_) return -1;
+  const ssize_t n = recv(socket_, to, size, 0);
+  if (n > 0) last_heard_ = Clock::now();
+  return n;
 }
 
 ssize_t Connection::write(const char* from, size_t size) {

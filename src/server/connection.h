@@ -11,6 +11,7 @@
 #include <string>
 
 #include "server/job.h"
+#include "server/request_head.h"
 
 namespace kinglet::server {
 
@@ -49,6 +50,9 @@ class Connection : public httplib::Stream {
 
   Clock::time_point begin() const { return begin_; }
 
+  // The head of the request, once the library has read it.
+  const RequestHead& head() const { return head_; }
+
   bool is_readable() const override { return wait_for_input(); }
   bool is_writable() const override;
   ssize_t read(char* to, size_t size) override;
@@ -59,6 +63,8 @@ class Connection : public httplib::Stream {
 
  private:
   bool wait_for_input() const;
+  void read_head();
+  ssize_t receive(char* to, size_t size);
   bool has_ended();
   bool is_broken() const;
   void ask_whether_gone();
@@ -74,9 +80,12 @@ class Connection : public httplib::Stream {
   bool has_ended_ = false;   // the client sends nothing more
   bool has_failed_ = false;  // something could not be sent
   Clock::time_point next_ask_ = {};
-  char buffer_[4096] = {};  // the library reads headers byte by byte; [next_, end_) is not read yet
+  bool has_read_head_ = false;
+  bool is_cut_ = false;  // the head is not whole, and nothing after its first line counts
+  RequestHead head_;
+  TrailerFilter trailers_;
+  std::string buffer_;  // the library reads headers byte by byte; from next_ on it is not read yet
   size_t next_ = 0;
-  size_t end_ = 0;
 };
 
 }  // namespace kinglet::server

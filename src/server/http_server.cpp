@@ -116,13 +116,6 @@ bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
   return true;
 }
 
-// Makes the library send an answer as it is. Compressing it would take longer than sending it. And
-// the library would cut answers that are no files, and put together any number of ranges in memory.
-void ask_for_all(httplib::Request& request) {
-  request.headers.erase("Accept-Encoding");
-  request.ranges.clear();
-}
-
 using Preparation = std::function<void(httplib::Request&)>;
 
 // Reads a request and answers it, with the library's function, whose parameters depend on the
@@ -130,9 +123,9 @@ using Preparation = std::function<void(httplib::Request&)>;
 [[maybe_unused]] bool process(httplib::Server& server,
                               bool (httplib::Server::*function)(httplib::Stream&, bool, bool&,
                                                                 const Preparation&),
-                              Connection& connection, const Preparation& prepare) {
+                              Connection& connection) {
   bool is_closed = false;
-  return (server.*function)(connection, /*close_connection=*/true, is_closed, prepare);
+  return (server.*function)(connection, /*close_connection=*/true, is_closed, {});
 }
 
 // The same for newer versions, which do not ask the stream for the addresses of both ends.
@@ -141,7 +134,7 @@ using Preparation = std::function<void(httplib::Request&)>;
                                                                 const std::string&, int,
                                                                 const std::string&, int, bool,
                                                                 bool&, const Preparation&),
-                              Connection& connection, const Preparation& prepare) {
+                              Connection& connection) {
   std::string remote_ip;
   std::string local_ip;
   int remote_port = 0;
@@ -150,7 +143,7 @@ using Preparation = std::function<void(httplib::Request&)>;
   connection.get_local_ip_and_port(local_ip, local_port);
   bool is_closed = false;
   return (server.*function)(connection, remote_ip, remote_port, local_ip, local_port,
-                            /*close_connection=*/true, is_closed, prepare);
+                            /*close_connection=*/true, is_closed, {});
 }
 
 }  // namespace
@@ -174,9 +167,6 @@ void HttpServer::set_handlers() {
   });
   set_error_handler([](const httplib::Request& request, httplib::Response& response) {
     if (!response.body.empty()) return;
-    // The library refuses damaged headers by itself, before a request is prepared. The request is a
-    // variable of the library, and not const there.
-    ask_for_all(const_cast<httplib::Request&>(request));
     set_error(response, library_error(request, response.status));
   });
   set_exception_handler([](const httplib::Request&, httplib::Response& response,
@@ -221,7 +211,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
   threads_->make_room_if_needed();
   current_connection = &connection;
   log_details.clear();
-  const bool ok = process(*this, &HttpServer::process_request, connection, ask_for_all);
+  const bool ok = process(*this, &HttpServer::process_request, connection);
   current_connection = nullptr;
   connection.finish();
   return ok;
@@ -257,7 +247,9 @@ void HttpServer::add_routes() {
 // and one that tells the page that its server has the API too. Returns false if there is no such
 // file.
 bool HttpServer::answer_page(const httplib::Request& request, httplib::Response& response) const {
-  if (options_.page.empty() || !serve_file(options_.page, request, response)) return false;
+  if (options_.page.empty() ||
+      !serve_file(options_.page, request, current_connection->head().header("Range"), response))
+    return false;
   response.set_header("Cross-Origin-Opener-Policy", "same-origin");
   response.set_header("Cross-Origin-Embedder-Policy", "require-corp");
   response.set_header("Cache-Control", "no-cache");
@@ -290,10 +282,15 @@ void HttpServer::answer_post(std::string_view endpoint, const httplib::Request& 
 
 httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& request,
                                                    httplib::Response& response) const {
-  add_cors(request, response);
+  add_cors(response);
+  const RequestHead& head = current_connection->head();
+  if (const auto problem = head.problem()) {
+    set_error(response, {.status = 400, .message = *problem});
+    return HandlerResponse::Handled;
+  }
   // A browser's preflight request, sent before the request of a page. It has no API key.
   const bool is_preflight =
-      request.method == "OPTIONS" && may_read(options_.guard, request.get_header_value("Origin"));
+      request.method == "OPTIONS" && may_read(options_.guard, head.header("Origin"));
   if (is_preflight) {
     response.status = 204;
     return HandlerResponse::Handled;
@@ -304,9 +301,9 @@ httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& reque
   }
   const auto refused =
       refuse(options_.guard, {.path = request.path,
-                              .host = request.get_header_value("Host"),
-                              .origin = request.get_header_value("Origin"),
-                              .authorization = request.get_header_value("Authorization")});
+                              .host = std::string(head.header("Host")),
+                              .origin = std::string(head.header("Origin")),
+                              .authorization = std::string(head.header("Authorization"))});
   if (refused) {
     set_error(response, *refused);
     return HandlerResponse::Handled;
@@ -315,14 +312,14 @@ httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& reque
   return is_answered ? HandlerResponse::Handled : HandlerResponse::Unhandled;
 }
 
-void HttpServer::add_cors(const httplib::Request& request, httplib::Response& response) const {
-  const std::string origin = request.get_header_value("Origin");
-  if (!may_read(options_.guard, origin)) return;
+void HttpServer::add_cors(httplib::Response& response) const {
+  const RequestHead& head = current_connection->head();
+  if (!may_read(options_.guard, head.header("Origin"))) return;
   response.set_header("Access-Control-Allow-Origin", options_.guard.page_from);
   response.set_header("Vary", "Origin");
   response.set_header("Access-Control-Allow-Methods", "GET, POST");
   // The headers that the page is about to send. The library has refused line breaks in them.
-  const std::string headers = request.get_header_value("Access-Control-Request-Headers");
+  const std::string headers(head.header("Access-Control-Request-Headers"));
   if (!headers.empty()) response.set_header("Access-Control-Allow-Headers", headers);
 }
 

@@ -82,7 +82,7 @@ class HttpServer : private httplib::Server {
   void answer_post(std::string_view endpoint, const httplib::Request& request,
                    httplib::Response& response, const httplib::ContentReader& reader);
   HandlerResponse guard(const httplib::Request& request, httplib::Response& response) const;
-  void add_cors(const httplib::Request& request, httplib::Response& response) const;
+  void add_cors(httplib::Response& response) const;
   ApiResult<std::string> receive_body(const httplib::Request& request,
                                       const httplib::ContentReader& reader) const;
   Patience patience_with(Connection& connection) const;

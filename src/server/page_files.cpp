@@ -80,7 +80,7 @@ std::optional<ByteRange> asked_range(std::string_view header, uint64_t file_size
   return ByteRange{*begin, std::min(*end, file_size - 1) - *begin + 1};
 }
 
-bool serve_file(const std::string& folder, const httplib::Request& request,
+bool serve_file(const std::string& folder, const httplib::Request& request, std::string_view header,
                 httplib::Response& response) {
   if (request.method != "GET" && request.method != "HEAD") return false;
   if (!stays_inside(request.path)) return false;
@@ -96,7 +96,7 @@ bool serve_file(const std::string& folder, const httplib::Request& request,
   });
   const auto size = file == nullptr ? std::nullopt : file_size(file.get());
   if (!size) return false;
-  const auto range = asked_range(request.get_header_value("Range"), *size);
+  const auto range = asked_range(header, *size);
   if (!range) {
     response.set_header("Content-Range", cat("bytes */", *size));
     response.status = 416;

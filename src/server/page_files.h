@@ -25,8 +25,9 @@ struct ByteRange {
 std::optional<ByteRange> asked_range(std::string_view header, uint64_t file_size);
 
 // Answers a GET or HEAD with a file of the folder, or with index.html for a path that ends in "/".
-// Returns false if there is no such file, or the path leads out of the folder.
-bool serve_file(const std::string& folder, const httplib::Request& request,
+// `range`: the request's header Range. Returns false if there is no such file, or the path leads
+// out of the folder.
+bool serve_file(const std::string& folder, const httplib::Request& request, std::string_view range,
                 httplib::Response& response);
 
 }  // namespace kinglet::server

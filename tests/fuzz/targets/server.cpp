@@ -114,6 +114,7 @@ class RunningServer {
     http_->give_up();
     scheduler_->stop();
     http_->drop_connections();
+    http_->stop_listening();
     thread_.join();
   }
   RunningServer(const RunningServer&) = delete;
