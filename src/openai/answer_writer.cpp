@@ -206,7 +206,8 @@ Json ChatWriter::add_delta(const AnswerDelta& added) {
     if (text.empty()) return;
     delta[key] = text;
     Json& known = message[key];
-    known = known.is_null() ? text : known.as_string() + text;
+    if (known.is_null()) known = "";
+    known.as_string() += text;
   };
   add("reasoning_content", added.thought);
   add("content", added.text);

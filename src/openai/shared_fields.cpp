@@ -129,7 +129,7 @@ ApiStatus check(const GenerationRequest& request, const ServedModel& model) {
       !status.ok()) {
     return status.error();
   }
-  if (const auto stops = StopStrings::create(request.options.stop); !stops.ok()) {
+  if (const Status stops = StopStrings::check(request.options.stop); !stops.ok()) {
     return stops.error();
   }
   for (const GenerationPrompt& prompt : request.prompts) {

@@ -62,11 +62,26 @@ TEST(StopStrings, FindTheFirstToBeCompleteHoweverTheTextIsCut) {
   }
 }
 
+TEST(StopStrings, FindWhatRepeatsItself) {
+  EXPECT_EQ(let_through(stops({"aabaaab"}), {"aabaabaaab", "c"}), "aab||");
+  EXPECT_EQ(let_through(stops({"abab", "babc"}), {"aba", "c", "bab", "cab"}), "|abac|||");
+  // A million steps, not a million times a million.
+  const std::string same(1'000'000, 'a');
+  EXPECT_EQ(let_through(stops({same + "b"}), {same, same, "b"}), "|" + same + "||");
+}
+
 TEST(StopStrings, NeverCutACharacter) {
   // Both pairs begin with the same bytes: "é" is c3 a9, "è" is c3 a8; "€" is e2 82 ac, "₤" is e2 82
   // a4.
   EXPECT_EQ(let_through(stops({"é", "€"}), {"caf", "è ₤", "€"}), "caf|è ₤||");
   EXPECT_EQ(let_through(stops({"🐦🐦"}), {"a🐦", "b🐦", "🐦"}), "a|🐦b||");
+}
+
+TEST(StopStrings, RefuseTooMany) {
+  EXPECT_TRUE(StopStrings::create(std::vector<std::string>(kMostStops, "a")).ok());
+  const auto many = StopStrings::create(std::vector<std::string>(kMostStops + 1, "a"));
+  ASSERT_FALSE(many.ok());
+  EXPECT_EQ(many.error().message, "there are 257 stop strings, expected 256 at most");
 }
 
 TEST(StopStrings, RefuseWhatIsEmptyOrNoText) {

@@ -425,6 +425,7 @@ const samplings: Line[] = [
   ['a bias that is a text', { logit_bias: { 5: 'a' } }, wrong(/a number$/, 'logit_bias.5')],
   ['a bias beyond', { logit_bias: { 5: 101 } }, refused(/a bias is 101, expected -100 to 100$/)],
   ['an empty stop text', { stop: [''] }, refused(/stop/)],
+  ['too many stop texts', { stop: Array.from({ length: 257 }, () => 'a') }, refused(/257 stop strings, expected 256 at most$/)],
 ]; // prettier-ignore
 
 // --- Completions -----------------------------------------------------------------------------
@@ -674,6 +675,7 @@ const see = (...parts: (string | Buffer)[]) => [
 const sight: Line[] = [
   ['a picture', { messages: see('a ', pattern, ' b') }, ok()],
   ['two pictures', { messages: see(pattern, 'or', other, '?') }, ok()],
+  ['a text like a mark of pictures', { messages: see('<picture-0><picture-1>', pattern) }, ok()],
   ['pictures of two turns', { messages: [...see(pattern), assistant('a'), ...see('b', other)] }, ok()],
   ['a JPEG', { messages: [user([image(urlOf(turnedJpeg, 'image/jpeg'))])] }, ok()],
   ['a detail', { messages: [user([{ type: 'image_url', image_url: { url: urlOf(pattern), detail: 'low' } }])] }, ok()],
@@ -832,7 +834,10 @@ export const cases: Case[] = [
   ...usually('pictures', '/responses', brief)(
     ['no URL', { input: [user([{ type: 'input_image' }])] }, wrong(/a data URL$/, 'input[0].content[0].image_url')],
   ),
-  ...withPictures(usually('pictures', '/chat/completions/input_tokens', {})(['a picture', { messages: see(pattern, 'a') }, some])),
+  ...withPictures(usually('pictures', '/chat/completions/input_tokens', {})(
+    ['a picture', { messages: see(pattern, 'a') }, some],
+    ['a picture, and a tool that tells of marks', { messages: see(pattern), tools: [{ type: 'function', function: { name: 'f', description: '<picture-0>' } }] }, some],
+  )),
   // The package could load a picture reader, and says how.
   ...unlike(chat(['a picture', { messages: see(pattern) }, wrong(/the model reads text only/, 'messages[0].content[0]')])),
   ...unlike(respond(['a picture', { input: [user([inputImage])] }, wrong(/the model reads text only/, 'input')])),
