@@ -31,7 +31,8 @@ Result<AnswerPlan> plan(const val& request, const AnswerFormat& format,
   const std::string grammar = text(get(request, "grammar"));
   AnswerDemands demands{.schema = schema ? &*schema : nullptr,
                         .indent = from_number<size_t>(number(request, "indent")),
-                        .grammar = grammar};
+                        .grammar = grammar,
+                        .cancellation = to_cancellation(number(request, "id"))};
   if (tools) demands.tools = std::move(*tools);
   const double n_thinking = number(request, "maxThinkingTokens");
   if (n_thinking >= 0) demands.n_thinking_most = from_number<uint32_t>(n_thinking);

@@ -267,13 +267,14 @@ val EngineApi::read(const val& request) const {
     missing.push_back(url);
     return std::make_shared<const std::vector<ImagePart>>();
   };
+  const openai::Patience patience{.cancellation = to_cancellation(number(request, "id"))};
   const auto asked = [&]() -> ApiResult<Asked> {
     const std::string method = text(get(request, "method"));
     const std::string path = text(get(request, "path"));
     const std::string_view endpoint = endpoint_at_end(path);
     if (method == "POST" && !endpoint.empty()) {
-      KINGLET_ASSIGN(const Json body, openai::read_body(text(get(request, "body"))));
-      return openai::read_request(endpoint, body, model, look);
+      KINGLET_ASSIGN(const Json body, openai::read_body(text(get(request, "body")), patience));
+      return openai::read_request(endpoint, body, model, look, patience);
     }
     auto described = method == "GET" ? describe(path, model) : std::nullopt;
     if (described) return Asked(std::move(*described));

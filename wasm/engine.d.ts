@@ -268,6 +268,8 @@ export interface EngineRequestText {
   /** Whether the text of messages counts as the template's own text. */
   trustContent: boolean;
   pictures: EnginePicturePart[][];
+  /** The reading is cancelled when the word at cancelAddress() has this value. */
+  id: number;
 }
 
 /** A text, or rows in place of tokens: see VisionPart. */
@@ -376,6 +378,8 @@ export interface EngineAnswerRequest {
   maxThinkingTokens: number;
   /** Divide the answer into thoughts, text and calls; otherwise it is all text. */
   isDivided: boolean;
+  /** The plan is cancelled when the word at cancelAddress() has this value. */
+  id: number;
 }
 
 /** What a piece of an answer adds. */

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,6 +32,22 @@ TEST_F(ApiTest, ReadsObjectsOnly) {
   EXPECT_EQ(read_body("{").error().status, 400);
   EXPECT_EQ(read_body("[]").error().message, "the body is not a JSON object");
   EXPECT_TRUE(read_body("{}").ok());
+}
+
+// Phases of reading look at the cancellation; what the client learns, the check says.
+TEST_F(ApiTest, SaysWhyReadingWasCancelled) {
+  const std::atomic<uint32_t> word = 1;
+  const Patience impatient{.check = [] { return ApiError{.status = 504, .message = "late"}; },
+                           .cancellation = {&word, 1}};
+  EXPECT_EQ(read_body("{", impatient).error().status, 504);
+  for (const char* endpoint : {"/completions", "/chat/completions", "/embeddings"}) {
+    const Json body = json(R"({"prompt": "ab", "input": "ab", "messages": []})");
+    const auto asked = read_request(endpoint, body, model_, {}, impatient);
+    ASSERT_FALSE(asked.ok());
+    EXPECT_EQ(asked.error().status, 504) << asked.error().message;
+  }
+  EXPECT_EQ(read_body("{}", {.check = {}, .cancellation = {&word, 1}}).error().message,
+            "cancelled");
 }
 
 TEST_F(ApiTest, FindsTheEndpoint) {

@@ -557,7 +557,15 @@ async function logprobsByHand(
   };
   const answer = model.newAnswer({
     ...{ tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
-    ...{ indent: 0, grammar: '', prompt: '', prefix: '', isDivided: false, maxThinkingTokens: -1 },
+    ...{
+      indent: 0,
+      grammar: '',
+      prompt: '',
+      prefix: '',
+      isDivided: false,
+      maxThinkingTokens: -1,
+      id: 1,
+    },
   });
   value(session.start(Int32Array.from(tokens), value(answer), options));
   for (;;) {

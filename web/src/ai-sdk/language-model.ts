@@ -75,7 +75,7 @@ class Answer {
       this.#head = chunk;
       if (isFirst) yield { type: 'response-metadata', ...this.#response() };
       isFirst = false;
-      this.#usage = chunk.usage;
+      this.#usage = chunk.usage ?? undefined;
       for (const { delta, finish_reason: finish } of chunk.choices) {
         yield* this.#parts.add(delta);
         this.#finish = finish ?? this.#finish;

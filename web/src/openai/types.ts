@@ -268,9 +268,9 @@ export interface ChatCompletionChunk extends Answer {
 
 export interface TextLogprobs {
   tokens: string[];
-  /** null for the first token of a prompt that is echoed. */
-  token_logprobs: (number | null)[];
-  top_logprobs: (Record<string, number> | null)[];
+  /** null for the first token of a prompt that is echoed; OpenAI's types don't say so, either. */
+  token_logprobs: number[];
+  top_logprobs: Record<string, number>[];
   text_offset: number[];
 }
 
@@ -282,8 +282,8 @@ export interface TextCompletion extends Answer {
     finish_reason: 'stop' | 'length';
     logprobs: TextLogprobs | null;
   }[];
-  /** In a stream: as in `ChatCompletionChunk`. */
-  usage?: CompletionUsage | null;
+  /** In a stream: as in `ChatCompletionChunk`; OpenAI's types leave null out here. */
+  usage?: CompletionUsage;
 }
 
 export interface EmbeddingList<Vector = number[]> {

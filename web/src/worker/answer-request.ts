@@ -47,7 +47,10 @@ export async function answerRequest(run: RequestRun): Promise<WholeAnswer> {
 /** Reads the request, and its pictures if it has any. */
 async function readRequest(run: RequestRun): Promise<EngineRequest | WholeAnswer> {
   const read = (pictures: PicturePart[][]) =>
-    run.api().read({ ...run.request, nCtx: run.nCtx, pictures: pictures.map(withRows) });
+    run.api().read({
+      ...{ ...run.request, nCtx: run.nCtx, id: run.id },
+      pictures: pictures.map(withRows),
+    });
   const first = read([]);
   if (first.refusal) return first.refusal;
   const urls = first.value.pictures();

@@ -63,9 +63,10 @@ export interface GenerationRun extends LoadedModel {
 export async function runGeneration(run: GenerationRun): Promise<GenerationResult> {
   const startedAt = performance.now();
   if (!run.isWanted()) return emptyResult(run.options.seed);
-  const read = await readPrompt(run).catch(undefinedIfCancelled);
+  const read = await unlessCancelled(() => readPrompt(run));
   if (!read) return emptyResult(run.options.seed);
-  const answer = newAnswer(run, read);
+  const answer = await unlessCancelled(() => newAnswer(run, read));
+  if (!answer) return emptyResult(run.options.seed);
   try {
     return await generate({ ...run, startedAt, read, answer });
   } finally {
@@ -73,9 +74,14 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   }
 }
 
-/** Handles the error of a call that was cancelled while pictures were read; throws all others. */
-function undefinedIfCancelled(error: unknown): undefined {
-  if (!(error instanceof KingletError) || error.code !== 'cancelled') throw error;
+/** Returns undefined if the call was cancelled meanwhile. */
+async function unlessCancelled<T>(work: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof KingletError) || error.code !== 'cancelled') throw error;
+    return undefined;
+  }
 }
 
 interface LaidOutRun extends GenerationRun {
@@ -202,6 +208,7 @@ function newAnswer(run: GenerationRun, read: ReadPrompt): EngineAnswer {
     ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens, prompt: read.end },
     prefix: prefixText(run),
     isDivided: tools !== undefined,
+    id: run.id,
   };
   if (tools === undefined) return unwrap(model.newAnswer(request));
   return unwrap(api().newAnswer(request, tools !== '[]'));

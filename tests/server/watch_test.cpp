@@ -1,0 +1,31 @@
+// Work on a request ends when nobody waits for it.
+#include "server/watch.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace kinglet::server {
+namespace {
+
+TEST(Watch, CancelsWhenItsCheckFails) {
+  std::atomic<bool> has_gone = false;
+  const Watch watch([&]() -> ApiStatus {
+    if (has_gone) return ApiError{.status = 499, .message = "gone"};
+    return {};
+  });
+  EXPECT_FALSE(watch.patience().cancellation.requested());
+  EXPECT_TRUE(watch.patience()().ok());
+  has_gone = true;
+  while (!watch.patience().cancellation.requested()) std::this_thread::yield();
+  EXPECT_EQ(watch.patience()().error().status, 499);
+}
+
+TEST(Watch, EndsWhileItsCheckSucceeds) {
+  const Watch watch([] { return ApiStatus(); });
+  EXPECT_FALSE(watch.patience().cancellation.requested());
+}
+
+}  // namespace
+}  // namespace kinglet::server
