@@ -183,18 +183,23 @@ struct EngineApi::Variables {
   bool is_request;  // messages and tools are those of a request of OpenAI's API
   bool trusts_content;
   std::string said_last;  // a text after the conversation, as if a message said it
+  Cancellation cancellation;
 
   static Result<Variables> from(const val& conversation) {
-    KINGLET_ASSIGN(Json variables, parse_json(text(get(conversation, "variables"))));
+    const Cancellation cancellation = to_cancellation(number(conversation, "id"));
+    KINGLET_ASSIGN(Json variables, parse_json(text(get(conversation, "variables")),
+                                              {.cancellation = cancellation}));
     return Variables{.variables = std::move(variables),
                      .has_tools = number(conversation, "hasTools") != 0,
                      .is_request = number(conversation, "isRequest") != 0,
                      .trusts_content = number(conversation, "trustContent") != 0,
-                     .said_last = text(get(conversation, "saidLast"))};
+                     .said_last = text(get(conversation, "saidLast")),
+                     .cancellation = cancellation};
   }
 };
 
 Result<ChatText> EngineApi::lay_out(const Json& messages, const Variables& given) const {
+  if (given.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   Json variables = given.variables;
   bool has_tools = given.has_tools;
   variables["messages"] = messages;
@@ -238,7 +243,8 @@ val EngineApi::make_prompt(const val& request) const {
        .n_ctx = from_number<uint32_t>(number(request, "nCtx")),
        .max_tokens = from_number<uint32_t>(number(request, "maxTokens")),
        .add_bos = number(request, "addBos") != 0,
-       .prefix = to_ids(get(request, "prefix"))});
+       .prefix = to_ids(get(request, "prefix")),
+       .cancellation = given.value().cancellation});
   if (!made.ok()) return failure(made.error());
   const ConversationPrompt& prompt = made.value();
   val fields = val::object();

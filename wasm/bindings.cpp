@@ -123,9 +123,10 @@ class EngineModel {
     return fields;
   }
 
-  val encode(const std::string& text, bool add_bos, bool parse_special) const {
-    return to_js_ids(
-        loaded_->tokenizer->encode(text, {.add_bos = add_bos, .parse_special = parse_special}));
+  val encode(const std::string& text, bool add_bos, bool parse_special, double id) const {
+    return to_js_ids(loaded_->tokenizer->encode(
+        text,
+        {.add_bos = add_bos, .parse_special = parse_special, .cancellation = to_cancellation(id)}));
   }
 
   val decode(const val& ids, bool special) const {

@@ -177,8 +177,11 @@ export type EngineSampling = Record<string, number>;
 
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
-  /** `parseSpecial`: control tokens that are spelled out in the text are recognised. */
-  encode(text: string, addBos: boolean, parseSpecial: boolean): Int32Array;
+  /**
+   * `parseSpecial`: control tokens that are spelled out in the text are recognised. The work is
+   * cancelled when the word at cancelAddress() is `id`: the tokens are then not those of the text.
+   */
+  encode(text: string, addBos: boolean, parseSpecial: boolean, id: number): Int32Array;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** The text of one token, also of a control token; a part of a character is U+FFFD. */
   piece(id: number): string;
@@ -230,6 +233,8 @@ export interface EngineConversation {
   trustContent: boolean;
   /** A text after the conversation, as if a message said it. */
   saidLast: string;
+  /** The work is cancelled when the word at cancelAddress() has this value. */
+  id: number;
 }
 
 export interface EnginePromptRequest extends EngineConversation {

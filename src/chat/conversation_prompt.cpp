@@ -68,7 +68,8 @@ class PromptMaker {
     KINGLET_ASSIGN(const ChatText chat, lay_out_(messages.list));
     const auto& pictures = messages.pictures;
     ConversationPrompt prompt{.tokens = {}, .images = {}, .end = std::string(chat.own_end())};
-    const EncodeOptions encoding{.add_bos = options_.add_bos, .parse_special = true};
+    const EncodeOptions encoding{
+        .add_bos = options_.add_bos, .parse_special = true, .cancellation = options_.cancellation};
     if (pictures.empty()) {
       prompt.tokens = tokenizer_.encode(chat.text, encoding, chat.said);
     } else {
@@ -84,6 +85,7 @@ class PromptMaker {
       prompt.tokens = std::move(encoded.tokens);
       prompt.images = std::move(encoded.images);
     }
+    if (options_.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     prompt.tokens.insert(prompt.tokens.end(), options_.prefix.begin(), options_.prefix.end());
     return prompt;
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "chat/conversation_fit.h"
 #include "json/json.h"
@@ -36,6 +37,7 @@ struct PromptOptions {
   uint32_t max_tokens = 0;           // of the answer
   bool add_bos = true;               // see EncodeOptions
   std::vector<TokenId> prefix = {};  // of the answer; they end the prompt
+  Cancellation cancellation = {};
 };
 
 struct ConversationPrompt {
@@ -49,8 +51,8 @@ struct ConversationPrompt {
   void prepare(GenerationOptions& options);
 };
 
-// Errors: those of `lay_out`; unsupported_feature (the template leaves out a picture, or repeats
-// it). A prompt that is too long is no error here.
+// Errors: those of `lay_out`; cancelled; unsupported_feature (the template leaves out a picture, or
+// repeats it). A prompt that is too long is no error here.
 Result<ConversationPrompt> make_prompt(const ChatMessages& messages, const LayOut& lay_out,
                                        const Tokenizer& tokenizer, const PromptOptions& options);
 

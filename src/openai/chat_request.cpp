@@ -146,7 +146,7 @@ ApiResult<ChatText> lay_out(const Json& list, const Json& variables, const Chose
   Json given = variables;
   if (tells_tools) given["tools"] = chosen.tools;
   KINGLET_ASSIGN(given["messages"], template_messages(list, chosen.tools, model.knows_tools()));
-  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(given, tells_tools));
+  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(given, tells_tools, patience.cancellation));
   KINGLET_TRY(patience());
   return laid_out;
 }
@@ -190,8 +190,10 @@ ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model
   KINGLET_TRY(fields.check_all_known());
   if (given == nullptr) return invalid("messages are missing", "messages");
   KINGLET_ASSIGN(const ChatMessages messages, read_messages(*given, look));
-  const PromptOptions options{
-      .on_full = on_full, .n_ctx = model.n_ctx(), .max_tokens = request.options.max_tokens};
+  const PromptOptions options{.on_full = on_full,
+                              .n_ctx = model.n_ctx(),
+                              .max_tokens = request.options.max_tokens,
+                              .cancellation = patience.cancellation};
   KINGLET_ASSIGN(ConversationPrompt prompt,
                  prompt_of(messages, variables, chosen, model, options, patience));
   request.prompts.push_back({std::move(prompt.tokens), ""});

@@ -14,7 +14,9 @@ ApiStatus read_prompts(Fields& fields, bool echoes, const ServedModel& model,
                  read_texts(fields, "prompt", model, kMostPrompts,
                             [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
                               KINGLET_TRY(patience());
-                              return model.tokenizer().encode(text, {.parse_special = true});
+                              return model.tokenizer().encode(
+                                  text,
+                                  {.parse_special = true, .cancellation = patience.cancellation});
                             }));
   const Json& given = *fields.find("prompt");
   for (size_t i = 0; i < prompts.size(); ++i) {

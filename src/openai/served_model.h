@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "chat/chat_layout.h"
 #include "json/json.h"
 #include "openai/api_error.h"
@@ -48,7 +49,8 @@ class ServedModel {
 
   // Renders a conversation as text. `variables` are those of chat_variables(). A conversation that
   // exceeds the limits of templates is too large (413).
-  ApiResult<ChatText> lay_out(const Json& variables, bool has_tools) const;
+  ApiResult<ChatText> lay_out(const Json& variables, bool has_tools,
+                              const Cancellation& cancellation = {}) const;
 
   // The answers to GET /v1/models, and to GET /v1/models/NAME: the model has every name.
   Json list() const;

@@ -167,8 +167,9 @@ size_t BpeTokenizer::slot_of(TokenId left, TokenId right) const {
 // In character-level BPE, words (mostly lines) are cut further, between two bytes that are not
 // adjacent inside any token. No merge crosses such a place, and short queues stay in the
 // processor's cache.
-void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
-  Merger<RankRule> merger{RankRule(*this)};
+void BpeTokenizer::encode_plain(std::string_view text, const Cancellation& cancellation,
+                                std::vector<TokenId>& ids) const {
+  Merger<RankRule> merger(RankRule(*this), cancellation);
   const bool of_characters = pretokenizer_->merges_characters;
   const auto append = [&](std::string_view part, TokenId id) {
     if (id != kNoToken) return ids.push_back(id);
@@ -184,6 +185,7 @@ void BpeTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids
   }
   size_t begin = 0;
   for (const uint32_t n_bytes : split_words(*pretokenizer_, text)) {
+    if (cancellation.requested()) return;
     const std::string_view word = text.substr(begin, n_bytes);
     begin += n_bytes;
     if (pretokenizer_->prefers_whole_words || (of_characters && word.front() == '\n')) {

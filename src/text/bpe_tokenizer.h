@@ -47,7 +47,8 @@ class BpeTokenizer final : public Tokenizer {
   // Returns the slot of the index that holds the merge of two tokens, or the slot for a new merge.
   size_t slot_of(TokenId left, TokenId right) const;
 
-  void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_plain(std::string_view text, const Cancellation& cancellation,
+                    std::vector<TokenId>& ids) const override;
 
   const Pretokenizer* pretokenizer_;
   std::array<TokenId, 256> byte_ids_;  // kNoToken if no token stands for the byte

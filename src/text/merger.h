@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "text/merge_queue.h"
 #include "text/vocabulary.h"
 
@@ -35,7 +36,8 @@ struct Symbol {
 template <class Rule>
 class Merger {
  public:
-  explicit Merger(Rule rule) : rule_(rule) {}
+  // Once it is cancelled, there are no more merges.
+  Merger(Rule rule, const Cancellation& cancellation) : rule_(rule), cancellation_(cancellation) {}
 
   void add(TokenId id, size_t n_bytes) {
     const auto i = static_cast<uint32_t>(symbols_.size());
@@ -54,6 +56,7 @@ class Merger {
       const MergeQueue::Entry next = queue_.pop();
       // Other merges may have taken one of the two symbols since.
       if (symbols_[next.left].merge == next.merge) apply(text, next.left);
+      if (cancellation_.requested()) queue_ = MergeQueue();
     }
     for (uint32_t i = 0; i != kNone; i = symbols_[i].next) {
       f(text.substr(symbols_[i].begin, symbols_[i].n_bytes), symbols_[i].id);
@@ -84,6 +87,7 @@ class Merger {
   }
 
   Rule rule_;
+  Cancellation cancellation_;
   std::vector<Symbol> symbols_;
   MergeQueue queue_;
 };

@@ -60,14 +60,15 @@ SpmTokenizer::SpmTokenizer(Vocabulary read) : Tokenizer(std::move(read)) {
 // Merges run over a whole text, not over words. But no merge can cross a place between two bytes
 // that are not adjacent inside any token, so the text is cut there: mostly into words, whose short
 // queues stay in the processor's cache.
-void SpmTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
+void SpmTokenizer::encode_plain(std::string_view text, const Cancellation& cancellation,
+                                std::vector<TokenId>& ids) const {
   std::string prefixed = vocabulary().add_space_prefix() ? " " : "";
   append_unescaped(text, prefixed);
   const std::string_view whole = prefixed;
 
-  Merger<ScoreRule> merger{ScoreRule(vocabulary())};
+  Merger<ScoreRule> merger(ScoreRule(vocabulary()), cancellation);
   size_t begin = 0;  // where the part begins that the merger holds
-  for (size_t at = 0; at < whole.size();) {
+  for (size_t at = 0; at < whole.size() && !cancellation.requested();) {
     const Utf8Char character = decode_utf8(whole.substr(at));
     const bool is_whole = character.state == Utf8State::well_formed;
     const std::string_view symbol = whole.substr(at, is_whole ? character.n_bytes : 1);

@@ -22,7 +22,8 @@ class SpmTokenizer final : public Tokenizer {
  private:
   explicit SpmTokenizer(Vocabulary vocabulary);
 
-  void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_plain(std::string_view text, const Cancellation& cancellation,
+                    std::vector<TokenId>& ids) const override;
   // Appends the ids of a character that is not a token.
   void append_unknown(std::string_view character, std::vector<TokenId>& ids) const;
 

@@ -51,9 +51,11 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
                             (plain.empty() || plain.front().begin >= spelled.size());
     if (!is_spelled) ids.push_back(bos());
   }
-  for (size_t from = 0; from < text.size();) {
+  for (size_t from = 0; from < text.size() && !options.cancellation.requested();) {
     const AddedMatch match = added_tokens_.find(vocabulary_, text, from, plain);
-    if (match.begin > from) encode_plain(text.substr(from, match.begin - from), ids);
+    if (match.begin > from) {
+      encode_plain(text.substr(from, match.begin - from), options.cancellation, ids);
+    }
     if (match.id != kNoToken) ids.push_back(match.id);
     from = match.end;
     if (match.id != kNoToken && vocabulary_.takes_spaces_behind(match.id)) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "gguf/header.h"
 #include "text/added_tokens.h"
@@ -22,6 +23,7 @@ struct EncodeOptions {
   bool add_bos = true;         // prepend BOS if the vocabulary asks for it and the text has none
   bool parse_special = false;  // recognise control tokens that are spelled out in the text
   bool add_eos = false;        // append EOS, or BERT's separator, if the vocabulary asks for it
+  Cancellation cancellation = {};  // ends the work early: the ids are then not those of the text
 };
 
 // The base of all kinds of tokenizers: the vocabulary, the tokens that a text spells out, and
@@ -81,7 +83,8 @@ class Tokenizer {
 
  private:
   // Appends the ids of plain text, not empty, that stands at the start or after an added token.
-  virtual void encode_plain(std::string_view text, std::vector<TokenId>& ids) const = 0;
+  virtual void encode_plain(std::string_view text, const Cancellation& cancellation,
+                            std::vector<TokenId>& ids) const = 0;
 
   // The last step of decode(), on the whole text.
   virtual void tidy(std::string&) const {}

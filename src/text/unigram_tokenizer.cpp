@@ -96,14 +96,15 @@ std::string UnigramTokenizer::normalize(std::string_view text) const {
   return out;
 }
 
-void UnigramTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
+void UnigramTokenizer::encode_plain(std::string_view text, const Cancellation& cancellation,
+                                    std::vector<TokenId>& ids) const {
   std::string normalized;
   append_unescaped(normalize(text), normalized);
   const std::string_view whole = normalized;
   const size_t first = ids.size();
   std::vector<Best> bests;
   size_t begin = 0;
-  for (size_t at = 0; at < whole.size();) {
+  for (size_t at = 0; at < whole.size() && !cancellation.requested();) {
     at += character_bytes(whole.substr(at));
     if (at < whole.size() && neighbours_.has(whole[at - 1], whole[at])) continue;
     append_best(whole.substr(begin, at - begin), first, bests, ids);

@@ -36,7 +36,8 @@ class UnigramTokenizer final : public Tokenizer {
 
   UnigramTokenizer(Vocabulary vocabulary, Charsmap charsmap, bool merges_spaces);
 
-  void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_plain(std::string_view text, const Cancellation& cancellation,
+                    std::vector<TokenId>& ids) const override;
 
   // Returns the text with characters replaced, and with spaces added or removed.
   std::string normalize(std::string_view text) const;

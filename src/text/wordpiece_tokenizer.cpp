@@ -104,7 +104,8 @@ WordPieceTokenizer::WordPieceTokenizer(Vocabulary read, Normalizer normalizer)
       trie_(vocabulary(), append_piece),
       word_start_(trie_.child(TokenTrie::kRoot, ' ')) {}
 
-void WordPieceTokenizer::encode_plain(std::string_view text, std::vector<TokenId>& ids) const {
+void WordPieceTokenizer::encode_plain(std::string_view text, const Cancellation& cancellation,
+                                      std::vector<TokenId>& ids) const {
   WordCutter words([&](std::string_view word, bool is_too_long) {
     if (is_too_long || word_start_ == TokenTrie::kNone) {
       ids.push_back(vocabulary().unknown());
@@ -114,7 +115,7 @@ void WordPieceTokenizer::encode_plain(std::string_view text, std::vector<TokenId
   });
   std::u32string parts;
   std::u32string letters;
-  while (!text.empty()) {
+  while (!text.empty() && !cancellation.requested()) {
     const Utf8Char character = decode_utf8(text);
     text.remove_prefix(character.n_bytes);
     const char32_t c = character.code_point;

@@ -38,7 +38,8 @@ class WordPieceTokenizer final : public Tokenizer {
 
   WordPieceTokenizer(Vocabulary vocabulary, Normalizer normalizer);
 
-  void encode_plain(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_plain(std::string_view text, const Cancellation& cancellation,
+                    std::vector<TokenId>& ids) const override;
 
   // Appends the ids of a word, which must not be empty.
   void append_pieces(std::string_view word, std::vector<TokenId>& ids) const;

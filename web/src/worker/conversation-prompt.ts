@@ -49,7 +49,7 @@ export async function conversationPrompt(
   const first = await readAll(all, plan.onFull === 'error' ? isNew : () => false, reading);
   const prompt = unwrap(
     reading.api.makePrompt({
-      ...{ ...conversation, saidLast, isRequest, ...plan, pictureMark },
+      ...{ ...conversation, saidLast, isRequest, ...plan, pictureMark, id: reading.id },
       pictures: first.map((parts) => parts.map((part) => ({ ...imageOf(part), text: part.text }))),
     }),
   );

@@ -131,11 +131,11 @@ export class ModelHost {
       scoreTexts(this.#withWeights(), query, documents, truncate, {
         ...{ ...work, onProgress: work.notify },
       }),
-    layOut: ({ saidLast = '', isRequest = false, ...conversation }) =>
+    layOut: ({ saidLast = '', isRequest = false, ...conversation }, { id }) =>
       unwrap(
         this.#ready()
           .api()
-          .layOut({ ...conversation, saidLast, isRequest }),
+          .layOut({ ...conversation, saidLast, isRequest, id }),
       ),
     tokenize: (takes, work) => this.#tokenize(takes, work),
     detokenize: ({ tokens, special }) => unwrap(this.#ready().model.decode(tokens, special)),
@@ -369,7 +369,7 @@ export class ModelHost {
     work: Work,
   ): Promise<Int32Array> {
     const { model, api, ...ready } = this.#ready();
-    if (typeof text === 'string') return model.encode(text, addBos, parseSpecial);
+    if (typeof text === 'string') return model.encode(text, addBos, parseSpecial, work.id);
     const plan = {
       ...({ onFull: 'error', nCtx: 0, maxTokens: 0 } as const),
       ...{ addBos, prefix: new Int32Array() },

@@ -170,29 +170,29 @@ function isConversation(prompt: PostedPrompt): prompt is ConversationContent {
 }
 
 async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
-  const { engine, model, session, options, prompt } = run;
+  const { engine, session, options, prompt } = run;
   const { onFull, parseSpecial, replacesContext } = prompt;
   const nCtx = session.nCtx();
   // A prompt at the start of a context begins with BOS, if the vocabulary asks for it.
   const addBos = prompt.addBos ?? (replacesContext || session.nPositions() === 0);
-  const prefix = tokensOf(model, prompt.prefix ?? '', false, false);
+  const prefix = tokensOf(run, prompt.prefix ?? '', false, false);
   if (isConversation(prompt)) {
     const plan = { onFull, nCtx, maxTokens: options.maxTokens, addBos, prefix };
     return conversationPrompt(prompt.content, plan, { ...run, api: run.api() });
   }
-  const text = tokensOf(model, prompt.content as string | Int32Array, addBos, parseSpecial);
+  const text = tokensOf(run, prompt.content as string | Int32Array, addBos, parseSpecial);
   const tokens = Int32Array.from([...text, ...prefix]);
   const nKept = onFull === 'shift' ? engine.countKept(tokens, nCtx) : -1;
   return { tokens, images: [], end: '', nDropped: 0, nKept };
 }
 
 function tokensOf(
-  model: EngineModel,
+  { model, id }: GenerationRun,
   content: string | Int32Array,
   addBos: boolean,
   parseSpecial: boolean,
 ): Int32Array {
-  return typeof content === 'string' ? model.encode(content, addBos, parseSpecial) : content;
+  return typeof content === 'string' ? model.encode(content, addBos, parseSpecial, id) : content;
 }
 
 /** Returns the text with which the answer begins, as if the model had written it. */
