@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -149,6 +150,15 @@ TEST_F(ConversationPromptTest, LeavesCallsOutWithTheirResults) {
     }
     EXPECT_GT(n_calls, 0u);
   }
+}
+
+TEST_F(ConversationPromptTest, CanBeCancelled) {
+  const std::atomic<uint32_t> word = 1;
+  const ChatMessages messages{.list = Json::array({message("user", "Hello")})};
+  const auto cancelled = made(messages, {.cancellation = {&word, 1}});
+  ASSERT_FALSE(cancelled.ok());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::cancelled);
+  EXPECT_TRUE(made(messages, {.cancellation = {&word, 2}}).ok());
 }
 
 TEST_F(ConversationPromptTest, KeepsTheSystemMessagesInAShift) {
