@@ -336,9 +336,9 @@ NodePtr ExpressionParser::parse_subscript(NodePtr value) {
 bool ExpressionParser::parse_argument(Node& call) {
   const auto& named = call.named;
   const bool is_last = !named.empty() && named.back().first.empty();
-  const bool is_spread =
-      std::any_of(call.children.begin(), call.children.end(),
-                  [](const NodePtr& child) { return child && child->kind == NodeKind::spread; });
+  // Nothing without a name comes after an argument with *, so it is the last one.
+  const auto& children = call.children;
+  const bool is_spread = !children.empty() && children.back()->kind == NodeKind::spread;
   if (is_last) return failure("an argument after one with **");
   if (take_sign("**")) {
     NodePtr value = parse_expression();

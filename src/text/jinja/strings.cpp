@@ -1,9 +1,10 @@
 #include "text/jinja/strings.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "base/utf8.h"
 #include "text/jinja/search.h"
@@ -20,16 +21,29 @@ size_t begin_before(std::string_view bytes, size_t end) {
   return at + size_at(bytes, at) == end ? at : end - 1;
 }
 
-// Returns the characters of a text, sorted for binary search.
-std::vector<std::string_view> sorted_characters(std::string_view bytes) {
-  std::vector<std::string_view> characters;
-  for (size_t at = 0; at < bytes.size(); at += size_at(bytes, at)) {
-    characters.push_back(bytes.substr(at, size_at(bytes, at)));
+// The characters of a text.
+class CharacterSet {
+ public:
+  explicit CharacterSet(std::string_view bytes) {
+    for (size_t at = 0; at < bytes.size(); at += size_at(bytes, at)) {
+      const std::string_view character = bytes.substr(at, size_at(bytes, at));
+      if (character.size() == 1) {
+        of_one_byte_[static_cast<unsigned char>(character.front())] = true;
+      } else {
+        others_.insert(character);
+      }
+    }
   }
-  std::make_heap(characters.begin(), characters.end());
-  std::sort_heap(characters.begin(), characters.end());
-  return characters;
-}
+
+  bool has(std::string_view character) const {
+    if (character.size() == 1) return of_one_byte_[static_cast<unsigned char>(character.front())];
+    return others_.contains(character);
+  }
+
+ private:
+  std::array<bool, 256> of_one_byte_ = {};
+  std::unordered_set<std::string_view> others_;
+};
 
 constexpr char32_t kSharpS = 0xdf;       // in upper case it is two letters
 constexpr char32_t kLargeSigma = 0x3a3;  // in lower case it is another letter at the end of a word
@@ -172,10 +186,9 @@ Text strip(const Text& text, std::string_view characters, Ends ends) {
   const std::string_view bytes = text.bytes();
   size_t begin = 0;
   size_t end = bytes.size();
-  const std::vector<std::string_view> wanted = sorted_characters(characters);
+  const CharacterSet wanted(characters);
   const auto goes = [&](std::string_view character) {
-    return wanted.empty() ? is_blank(character)
-                          : std::binary_search(wanted.begin(), wanted.end(), character);
+    return characters.empty() ? is_blank(character) : wanted.has(character);
   };
   while (ends != Ends::right && begin < end && goes(bytes.substr(begin, size_at(bytes, begin)))) {
     begin += size_at(bytes, begin);
