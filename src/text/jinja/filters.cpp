@@ -14,7 +14,9 @@
 #include "text/jinja/number_filters.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/strip_tags.h"
 #include "text/jinja/text_filters.h"
+#include "text/jinja/word_wrap.h"
 #include "text/jinja/work.h"
 
 namespace kinglet::jinja {
@@ -211,8 +213,8 @@ Result<Value> replace_filter(Arguments& arguments) {
   const auto n = reader.take_place("count");
   KINGLET_TRY(reader.check_end());
   if (old == nullptr || with == nullptr) return refusal("replace: expected two texts");
-  return Value::text(replace(filtered(arguments).to_text(), old->to_text().bytes(), with->to_text(),
-                             n.value_or(-1)));
+  return Value::text(replace(characters_of(filtered(arguments)), old->to_text().bytes(),
+                             with->to_text(), n.value_or(-1)));
 }
 
 Result<Value> indent_filter(Arguments& arguments) {
@@ -474,7 +476,7 @@ Result<Value> list_of(const Value& value) {
 }
 
 Result<Value> title_of(const Value& value) {
-  std::optional<Text> text = words_up(value.to_text());
+  std::optional<Text> text = words_up(characters_of(value));
   if (text) return Value::text(std::move(*text));
   return refusal("title: changing the case of these letters is not supported");
 }
@@ -526,6 +528,8 @@ constexpr Filter kFilters[] = {
     {"truncate", truncate_filter},
     {"urlencode", urlencode_filter},
     {"wordcount", wordcount_filter},
+    {"wordwrap", wordwrap_filter},
+    {"striptags", striptags_filter},
     {"filesizeformat", filesize_filter},
     {"safe", nullptr, safe},
     {"string", nullptr, text_value},
@@ -623,7 +627,7 @@ Result<bool> is_filter(const List& arguments) {
   KINGLET_TRY(check_key(name));
   if (!name.is(Kind::text)) return false;
   if (find_filter(name.as_bytes()) != nullptr) return true;
-  constexpr std::string_view kNotHere = " random striptags urlize wordwrap xmlattr ";
+  constexpr std::string_view kNotHere = " random urlize xmlattr ";
   return kNotHere.find(cat(" ", name.as_bytes(), " ")) != std::string_view::npos;
 }
 
@@ -635,7 +639,7 @@ Result<bool> is_test(const List& arguments) {
 
 template <Case kCase>
 Result<bool> is_of_case(const List& arguments) {
-  const auto holds = is_case(tested(arguments).to_text(), kCase);
+  const auto holds = is_case(characters_of(tested(arguments)), kCase);
   if (holds) return *holds;
   return refusal("changing the case of these letters is not supported");
 }

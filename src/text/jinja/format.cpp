@@ -13,6 +13,7 @@
 #include "base/in_quotes.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -170,12 +171,13 @@ class PercentFormat {
 
   Result<Text> run() {
     Text out;
-    for (size_t at = 0; at < text_.size();) {
+    for (size_t at = 0; at < text_.size() && !out.is_full() && Work::spend(kOfItem);) {
       const size_t sign = std::min(text_.bytes().find('%', at), text_.size());
       out.append(text_.cut(at, sign));
       if (sign == text_.size()) break;
       Cursor cursor(std::string_view(text_.bytes()).substr(sign + 1));
       KINGLET_ASSIGN(const Value part, fill(cursor));
+      Work::spend(part.as_text().size());
       out.append(part.as_text());
       at = text_.size() - cursor.rest().size();
     }
@@ -326,7 +328,7 @@ class BraceFormat {
   Result<Text> run() {
     Text out;
     const std::string& bytes = text_.bytes();
-    for (size_t at = 0; at < bytes.size();) {
+    for (size_t at = 0; at < bytes.size() && !out.is_full() && Work::spend(kOfItem);) {
       const size_t bracket = std::min(bytes.find_first_of("{}", at), bytes.size());
       out.append(text_.cut(at, bracket));
       if (bracket == bytes.size()) break;
@@ -341,6 +343,7 @@ class BraceFormat {
       }
       const std::string_view field = std::string_view(bytes).substr(bracket + 1, end - bracket - 1);
       KINGLET_ASSIGN(const Value part, fill(field));
+      Work::spend(part.as_text().size());
       out.append(part.as_text());
       at = end + 1;
     }

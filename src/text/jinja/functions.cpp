@@ -12,6 +12,7 @@
 #include "text/jinja/format.h"
 #include "text/jinja/search.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/syntax.h"
 #include "text/jinja/text_filters.h"
 
 namespace kinglet::jinja {
@@ -345,6 +346,34 @@ Result<Value> justify_method(const Value& of, Arguments& arguments, Place place)
   return Value::text(std::move(out));
 }
 
+// Replaces tabs by spaces up to the next column that is a multiple of the argument.
+Result<Value> expandtabs_method(const Value& of, Arguments& arguments) {
+  ArgumentReader reader("expandtabs", arguments, 0);
+  const int64_t size = reader.take_integer("tabsize", 8);
+  KINGLET_TRY(reader.check_end());
+  if (size > kMostWidth) return refusal(cat("expandtabs: more than ", kMostWidth));
+  const Text& text = of.as_text();
+  const std::string_view bytes = text.bytes();
+  Text out;
+  size_t at = 0;
+  int64_t column = 0;
+  for (size_t i = 0; i < bytes.size() && !out.is_full(); ++i) {
+    if (bytes[i] == '\t') {
+      out.append(text.cut(at, i));
+      at = i + 1;
+      const int64_t n = size > 0 ? size - column % size : 0;
+      out.append(std::string(static_cast<size_t>(n), ' '), text.is_said(i));
+      column += n;
+    } else if (bytes[i] == '\n' || bytes[i] == '\r') {
+      column = 0;
+    } else if ((static_cast<unsigned char>(bytes[i]) & 0xc0) != 0x80) {
+      ++column;
+    }
+  }
+  out.append(text.cut(at, text.size()));
+  return Value::text(std::move(out));
+}
+
 Result<Value> zfill_method(const Value& of, Arguments& arguments) {
   ArgumentReader reader("zfill", arguments, 0);
   const int64_t width = reader.take_integer("width", -1);
@@ -445,6 +474,7 @@ constexpr NamedFunction kTextMethods[] = {
     {"rjust", [](const Value& of, Arguments& a) { return justify_method(of, a, Place::right); }},
     {"center", [](const Value& of, Arguments& a) { return justify_method(of, a, Place::middle); }},
     {"zfill", zfill_method},
+    {"expandtabs", expandtabs_method},
     {"partition", [](const Value& of, Arguments& a) { return partition_method(of, a, false); }},
     {"rpartition", [](const Value& of, Arguments& a) { return partition_method(of, a, true); }},
     {"isupper", nullptr, [](const Value& of) { return has_case(of, Case::upper); }},
@@ -555,7 +585,6 @@ constexpr OtherNames kOtherNames[] = {
     {Kind::real, " imag real "},
     {Kind::dict, " fromkeys "},
     {Kind::range, " start step stop "},
-    {Kind::macro, " arguments caller catch_kwargs catch_varargs explicit_caller name "},
 };
 
 bool has_word(std::string_view words, std::string_view word) {
@@ -590,9 +619,8 @@ Value find_in(std::span<const NamedFunction> functions, const Value& self, std::
 // Methods whose result is markup. They escape their arguments, except split() and the like. What
 // other methods return, text or markup, depends on the release of MarkupSafe.
 constexpr std::string_view kGivesMarkup =
-    " strip lstrip rstrip upper lower title capitalize replace ljust rjust center zfill split "
-    "rsplit "
-    "splitlines ";
+    " strip lstrip rstrip upper lower title capitalize replace ljust rjust center zfill expandtabs "
+    "split rsplit splitlines ";
 
 // Calls a method of a text that is markup. `self`: the text and the method's name.
 Result<Value> markup_method(const Value& self, Arguments& arguments) {
@@ -636,12 +664,37 @@ Result<Value> find_global(std::string_view name, const Now& now) {
   return Value::function(tell_time, Value::tuple(std::move(numbers)));
 }
 
+namespace {
+
+Value macro_attribute(const Node& macro, std::string_view name) {
+  const auto catches = [&](bool mentions, std::string_view special) {
+    const auto& names = macro.names;
+    return Value::boolean(mentions &&
+                          std::find(names.begin(), names.end(), special) == names.end());
+  };
+  if (name == "name") return macro.name.empty() ? Value::none() : Value::text(macro.name);
+  if (name == "catch_varargs") return catches(macro.takes_varargs, "varargs");
+  if (name == "catch_kwargs") return catches(macro.takes_kwargs, "kwargs");
+  if (name == "caller") return Value::boolean(macro.takes_caller);
+  if (name != "arguments" && name != "explicit_caller") return Value::undefined(in_quotes(name));
+  List names;
+  bool has_caller = false;
+  for (const std::string& parameter : macro.names) {
+    names.push_back(Value::text(parameter));
+    has_caller = has_caller || parameter == "caller";
+  }
+  return name == "arguments" ? Value::tuple(std::move(names)) : Value::boolean(has_caller);
+}
+
+}  // namespace
+
 Result<Value> attribute(const Value& of, std::string_view name) {
   if (of.is_undefined()) return refusal(cat(of.type_name(), " has no attribute ", in_quotes(name)));
   if (of.is(Kind::space)) {
     const Value* found = of.entries().find(name);
     return found == nullptr ? Value::undefined(in_quotes(name)) : *found;
   }
+  if (of.is(Kind::macro)) return macro_attribute(*of.as_macro().node, name);
   if (is_other_name(of.kind(), name)) {
     return refusal(cat("attribute ", in_quotes(name), " of ", of.type_name(), " is not supported"));
   }

@@ -273,7 +273,10 @@ class Interpreter {
     return Value::boolean(!is_same);
   }
 
-  static Value loop_variable(const List& values, size_t i, const Value& state) {
+  // `itself`: the loop, whose block runs for item `i` of the values. `depth0`: how many calls of
+  // the loop are around it.
+  static Value loop_variable(const List& values, size_t i, const Value& state, const Macro& itself,
+                             int64_t depth0) {
     const auto n = static_cast<int64_t>(values.size());
     const auto index = static_cast<int64_t>(i);
     Dict loop;
@@ -289,15 +292,33 @@ class Interpreter {
     set("length", Value::integer(n));
     set("previtem", i > 0 ? values[i - 1] : Value::undefined("loop.previtem"));
     set("nextitem", index + 1 < n ? values[i + 1] : Value::undefined("loop.nextitem"));
-    set("depth", Value::integer(1));  // for recursive loops, which are not implemented
-    set("depth0", Value::integer(0));
+    set("depth", Value::integer(depth0 + 1));
+    set("depth0", Value::integer(depth0));
     set("changed", Value::function(changed, state));
     set("cycle", Value::function(cycle, Value::integer(index)));
-    return Value::space(std::move(loop));
+    return Value::loop(std::move(loop), itself);
+  }
+
+  // Runs the block of a recursive loop for each of the values, as loop(values).
+  Result<Value> run_again(const Value& loop, Arguments& arguments) {
+    const Macro& itself = loop.as_macro();
+    if (!itself.node->is_recursive) return refusal("loop is called, but is not recursive");
+    const bool is_one = arguments.positional.size() == 1 && arguments.named.empty();
+    if (!is_one) return refusal("loop: expected what to iterate over");
+    KINGLET_TRY(check_lives(itself, "loop"));
+    const int64_t depth = loop.entries().find("depth")->as_integer();
+    Text text;
+    KINGLET_TRY(run_loop_over(arguments.positional[0], *itself.node, *itself.scope, text, depth));
+    return Value::text(std::move(text));
   }
 
   Result<Flow> run_loop(const Node& node, Scope& scope, Text& out) {
     KINGLET_ASSIGN(const Value iterated, evaluate(*node.children[1], scope));
+    return run_loop_over(iterated, node, scope, out, 0);
+  }
+
+  Result<Flow> run_loop_over(const Value& iterated, const Node& node, Scope& scope, Text& out,
+                             int64_t depth0) {
     KINGLET_ASSIGN(const Value through, elements(iterated));
     const List& values = through.items();
     const bool has_variable = !node.name.empty();
@@ -324,7 +345,9 @@ class Interpreter {
       Scope inner = new_scope(&scope);
       KINGLET_TRY(assign(*node.children[0], values[i], inner));
       if (has_variable) {
-        inner.set(node.name, loop_variable(looks_ahead ? wanted : values, n_begun++, state));
+        const Macro itself = {&node, &scope, scope.id};
+        inner.set(node.name,
+                  loop_variable(looks_ahead ? wanted : values, n_begun++, state, itself, depth0));
       }
       KINGLET_ASSIGN(const Flow flow, run_block(*node.children[3], inner, out));
       if (flow == Flow::leave) break;
@@ -358,9 +381,9 @@ class Interpreter {
     }
     if (target.kind == NodeKind::attribute) {
       KINGLET_ASSIGN(Value space, evaluate(*target.children[0], scope));
-      if (!space.is(Kind::space)) {
-        return refusal(
-            cat("cannot set an attribute of ", space.type_name(), ": only of a namespace"));
+      if (!space.is(Kind::space) || space.is_loop()) {
+        return refusal(cat("cannot set an attribute of ",
+                           space.is_loop() ? "loop" : space.type_name(), ": only of a namespace"));
       }
       if (value.is(Kind::space) || value.holds_space()) {
         return refusal("a namespace cannot be in another one");
@@ -387,14 +410,18 @@ class Interpreter {
     return macro.name.empty() ? "the block of a call" : cat("macro ", in_quotes(macro.name));
   }
 
+  // Checks that the block around a definition runs.
+  Status check_lives(const Macro& definition, std::string_view name) const {
+    const Scope* living = innermost_;
+    while (living != nullptr && living->id != definition.scope_id) living = living->before;
+    if (living != nullptr) return {};
+    return refusal(cat(name, " is called after its block"));
+  }
+
   // A macro sees the names around its definition, as they are when it is called. A namespace can
   // keep a macro until the block with these names has ended; such a call is refused.
   Result<Value> run_macro(const Macro& macro, Arguments& arguments) {
-    const Scope* living = innermost_;
-    while (living != nullptr && living->id != macro.scope_id) living = living->before;
-    if (living == nullptr) {
-      return refusal(cat(name_of(*macro.node), " is called after its block"));
-    }
+    KINGLET_TRY(check_lives(macro, name_of(*macro.node)));
     Scope inner = new_scope(macro.scope);
     KINGLET_TRY(bind_parameters(*macro.node, arguments, inner));
     Text text;
@@ -676,13 +703,14 @@ class Interpreter {
 
   Result<Value> call(const Node& node, Scope& scope, const Value* caller) {
     KINGLET_ASSIGN(const Value function, evaluate(*node.children[0], scope));
-    if (!function.is(Kind::function) && !function.is(Kind::macro)) {
+    if (!function.is(Kind::function) && !function.is(Kind::macro) && !function.is_loop()) {
       return refusal(cat(function.type_name(), " cannot be called"));
     }
     KINGLET_TRY(count_operand(function));
     KINGLET_ASSIGN(Arguments arguments, arguments_of(node, 1, scope));
     if (caller != nullptr) KINGLET_TRY(add_name("caller", *caller, arguments));
     if (function.is(Kind::macro)) return run_macro(function.as_macro(), arguments);
+    if (function.is_loop()) return run_again(function, arguments);
     return function.call(arguments);
   }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/ascii.h"
 #include "base/decimal.h"
@@ -14,6 +16,7 @@
 #include "text/jinja/arguments.h"
 #include "text/jinja/operations.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -59,6 +62,72 @@ bool is_whole(std::string_view spelled) {
   return !spelled.empty() && std::all_of(spelled.begin(), spelled.end(), is_digit);
 }
 
+// Returns the value of digits (of this base, in lower case) in base 10.
+std::string to_decimal(std::string_view digits, uint64_t base) {
+  constexpr uint64_t kLimb = 1'000'000'000;
+  std::vector<uint64_t> limbs;  // the lowest first
+  for (const char c : digits) {
+    uint64_t carry =
+        is_digit(c) ? static_cast<uint64_t>(c - '0') : static_cast<uint64_t>(c - 'a') + 10;
+    Work::spend(limbs.size());
+    for (uint64_t& limb : limbs) {
+      carry += limb * base;
+      limb = carry % kLimb;
+      carry /= kLimb;
+    }
+    if (carry > 0) limbs.push_back(carry);
+  }
+  std::string text;
+  for (size_t i = limbs.size(); i-- > 0;) {
+    const std::string limb = cat(limbs[i]);
+    if (!text.empty()) text.append(9 - limb.size(), '0');
+    text += limb;
+  }
+  return text.empty() ? "0" : text;
+}
+
+// Returns int(text, base) of Python; None where this fails. Fails with ErrorCode::invalid_argument
+// for numbers of more digits than Python prints.
+Result<Value> read_whole_of_base(const Text& text, int64_t base) {
+  constexpr size_t kMostDigits = 4300;
+  if (base != 0 && (base < 2 || base > 36)) return Value::none();
+  const std::string stripped = strip(text, "", Ends::both).bytes();
+  std::string_view rest = stripped;
+  const bool is_negative = rest.starts_with('-');
+  if (is_negative || rest.starts_with('+')) rest.remove_prefix(1);
+  constexpr std::pair<char, int64_t> kPrefixes[] = {{'x', 16}, {'o', 8}, {'b', 2}};
+  bool has_prefix = false;
+  for (const auto& [letter, of_prefix] : kPrefixes) {
+    has_prefix = rest.size() > 1 && rest[0] == '0' && to_lower(rest[1]) == letter &&
+                 (base == 0 || base == of_prefix);
+    if (!has_prefix) continue;
+    base = of_prefix;
+    rest.remove_prefix(2);
+    if (rest.starts_with('_')) rest.remove_prefix(1);
+    break;
+  }
+  const bool is_free = base == 0;  // then no zero may be in front
+  if (is_free) base = 10;
+  std::string digits;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const char c = to_lower(rest[i]);
+    const bool is_between = c == '_' && i > 0 && i + 1 < rest.size() && rest[i - 1] != '_';
+    if (is_between) continue;
+    const int64_t digit = is_digit(c) ? c - '0' : is_letter(c) ? c - 'a' + 10 : base;
+    if (digit >= base) return Value::none();
+    digits += c;
+  }
+  if (digits.empty()) return Value::none();
+  const bool is_zero = digits.find_first_not_of('0') == std::string::npos;
+  if (is_free && !is_zero && digits[0] == '0') return Value::none();
+  if (digits.size() > kMostDigits) {
+    if ((base & (base - 1)) != 0) return Value::none();  // as in Python
+    return refusal(cat("int: more than ", kMostDigits, " digits"));
+  }
+  if (base != 10) digits = to_decimal(digits, static_cast<uint64_t>(base));
+  return Value::whole(cat(is_negative ? "-" : "", digits));
+}
+
 // Returns the number that a value is or spells; None if it is not a number. Fails with
 // ErrorCode::invalid_argument if the value is undefined, or may have digits of other scripts.
 Result<Value> number_of(const Value& value) {
@@ -79,14 +148,23 @@ Result<Value> integer_filter(Arguments& arguments) {
   const Value* given = reader.take("default");
   const int64_t base = reader.take_integer("base", 10);
   KINGLET_TRY(reader.check_end());
-  if (base != 10) return refusal("int: only base 10 is supported");
-  KINGLET_ASSIGN(const Value number, number_of(filtered(arguments)));
-  if (number.is_whole() || number.is(Kind::long_integer)) return number;
-  if (number.is(Kind::none) || std::isnan(number.as_real())) {
-    return given == nullptr ? Value::integer(0) : *given;
+  const Value otherwise = given == nullptr ? Value::integer(0) : *given;
+  const Value& value = filtered(arguments);
+  std::optional<double> real;
+  if (value.is(Kind::text)) {
+    KINGLET_ASSIGN(const std::string spelled, spelled_number(value.as_text()));
+    KINGLET_ASSIGN(const Value whole, read_whole_of_base(value.as_text(), base));
+    if (!whole.is(Kind::none)) return whole;
+    real = read_real(spelled);
+    if (!real || !std::isfinite(*real)) return otherwise;
+  } else {
+    KINGLET_ASSIGN(const Value number, number_of(value));
+    if (!number.is(Kind::none) && !number.is(Kind::real)) return number;
+    if (number.is(Kind::none) || std::isnan(number.as_real())) return otherwise;
+    real = number.as_real();
   }
-  if (std::isinf(number.as_real())) return refusal("int: infinity is no whole number");
-  return Value::whole(fixed_text(std::trunc(number.as_real()), 0));
+  if (std::isinf(*real)) return refusal("int: infinity is no whole number");
+  return Value::whole(fixed_text(std::trunc(*real), 0));
 }
 
 Result<Value> real_filter(Arguments& arguments) {

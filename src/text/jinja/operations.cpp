@@ -9,6 +9,7 @@
 #include "text/jinja/format.h"
 #include "text/jinja/search.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -195,6 +196,7 @@ Result<Value> cut(const Value& value, const Slice& slice) {
   if (value.is(Kind::range)) return cut_range(value.as_range(), begin, end, step);
   KINGLET_ASSIGN(const Value through, elements(value));
   const List& items = through.items();
+  Work::spend(items.size() * kOfItem);
   List kept;
   // The loop counts distances from `begin`, so that no sum overflows.
   const uint64_t distance = static_cast<uint64_t>(step > 0 ? end - begin : begin - end);

@@ -185,7 +185,7 @@ class StatementParser : public ExpressionParser {
       });
       if (!condition) return Failed();
     }
-    if (is_name("recursive")) return failure("recursive loops are not supported");
+    node->is_recursive = take_name("recursive");
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     ++n_loops_;
     const size_t n_before = mentions_.loop;

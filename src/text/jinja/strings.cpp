@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "text/jinja/search.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -168,6 +169,12 @@ size_t n_blank_behind(std::string_view bytes) {
     end = begin;
   }
   return bytes.size() - end;
+}
+
+Text characters_of(const Value& value) {
+  Text text = value.to_text();
+  Work::spend(text.size() * kOfCharacter);
+  return text;
 }
 
 int64_t length(const Text& text) {

@@ -11,6 +11,9 @@
 
 namespace kinglet::jinja {
 
+// Returns the value's text, and counts the work of looking at its characters.
+Text characters_of(const Value& value);
+
 // Returns the number of characters.
 int64_t length(const Text& text);
 

@@ -74,6 +74,7 @@ struct Node {
   bool takes_varargs = false;
   bool takes_kwargs = false;
   bool takes_caller = false;
+  bool is_recursive = false;  // for a loop
 };
 
 }  // namespace kinglet::jinja

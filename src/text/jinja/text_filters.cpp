@@ -134,14 +134,14 @@ Result<Value> urlencode_filter(Arguments& arguments) {
   KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
   if (!value.is(Kind::dict) && !value.has_items() && !value.is_undefined()) {
-    return Value::text(url_text(value.to_text(), false));
+    return Value::text(url_text(characters_of(value), false));
   }
   Text out;
   const auto append = [&](const Value& name, const Value& of_name) {
     if (!out.empty()) out.append("&");
-    out.append(url_text(name.to_text(), true));
+    out.append(url_text(characters_of(name), true));
     out.append("=");
-    out.append(url_text(of_name.to_text(), true));
+    out.append(url_text(characters_of(of_name), true));
   };
   if (value.is(Kind::dict)) {
     for (const auto& [name, of_name] : value.entries().entries) append(name, of_name);
@@ -161,7 +161,7 @@ Result<Value> wordcount_filter(Arguments& arguments) {
   KINGLET_TRY(reader.check_end());
   int64_t n = 0;
   bool is_inside = false;
-  const Text text = filtered(arguments).to_text();
+  const Text text = characters_of(filtered(arguments));
   for (const char c : text.bytes()) {
     if (static_cast<unsigned char>(c) >= 0x80) {
       return refusal("wordcount: characters beyond ASCII are not supported");

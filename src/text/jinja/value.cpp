@@ -273,6 +273,10 @@ Value Value::dict(Dict entries) { return {Kind::dict, {.entries = std::move(entr
 
 Value Value::space(Dict entries) { return {Kind::space, {.entries = std::move(entries)}}; }
 
+Value Value::loop(Dict entries, const Macro& itself) {
+  return {Kind::space, {.entries = std::move(entries), .macro = itself}};
+}
+
 Value Value::function(Function function, const Value& self) {
   return {Kind::function, {.items = {self}, .function = function}};
 }
@@ -425,18 +429,21 @@ Text Value::to_repr() const {
 }
 
 bool operator==(const Value& a, const Value& b) {
+  if (!Work::spend(kOfComparing)) return false;
   if (a.is_number() && b.is_number()) return order_of_numbers(a, b) == 0;
   const Value& real = a.is(Kind::real) ? a : b;
   if (real.is(Kind::real) && (a.is(Kind::long_integer) || b.is(Kind::long_integer))) {
     const Value& whole = a.is(Kind::real) ? b : a;
+    Work::spend(whole.weight() + kOfItem);
     return fixed_text(real.as_real(), 0) == whole.to_repr().bytes();
   }
-  if (a.kind() != b.kind() || !Work::spend(kOfComparing)) return false;
+  if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Kind::text:
       return a.as_bytes().size() == b.as_bytes().size() && Work::spend(a.as_bytes().size()) &&
              a.as_bytes() == b.as_bytes();
     case Kind::long_integer:
+      Work::spend(a.weight() + b.weight());
       return a.to_repr().bytes() == b.to_repr().bytes();
     case Kind::list:
     case Kind::tuple:

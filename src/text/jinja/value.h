@@ -48,7 +48,8 @@ struct Arguments {
 using Function = Result<Value> (*)(const Value& self, Arguments& arguments);
 using Getter = Result<Value> (*)(const Value& self);  // takes no arguments
 
-// A block of the template that can be called, and the scope of its definition.
+// A block of the template that can be called, and the scope of its definition: of a macro or a
+// loop.
 struct Macro {
   const Node* node = nullptr;
   Scope* scope = nullptr;
@@ -111,6 +112,8 @@ class Value {
   static Value group(const Value& grouper, const Value& items);
   static Value dict(Dict entries);
   static Value space(Dict entries);
+  // The variable `loop`, which can be called: see as_macro().
+  static Value loop(Dict entries, const Macro& itself);
   static Value function(Function function, const Value& self);
   static Value getter(Getter getter, const Value& self);
   static Value macro(const Macro& macro);
@@ -138,7 +141,8 @@ class Value {
   const Range& as_range() const { return content_->range; }
   List take_items() const;                         // of a generator, which is empty afterwards
   Result<Value> call(Arguments& arguments) const;  // of a function
-  const Macro& as_macro() const { return content_->macro; }
+  const Macro& as_macro() const { return content_->macro; }  // of a macro, or a loop
+  bool is_loop() const { return is(Kind::space) && content_->macro.node != nullptr; }
   Error& as_error() const { return content_->error; }
 
   // How deep lists and the like are nested.
