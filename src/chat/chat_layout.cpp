@@ -25,9 +25,10 @@ Json with_parts(Json variables) {
   return variables;
 }
 
-Result<ChatText> render(const ChatTemplate& program, const Json& variables) {
+Result<ChatText> render(const ChatTemplate& program, const Json& variables,
+                        const Cancellation& cancellation = {}) {
   KINGLET_ASSIGN(jinja::Dict given, chat_variables(variables));
-  return program.render(std::move(given), jinja::local_time());
+  return program.render(std::move(given), jinja::local_time(), cancellation);
 }
 
 bool reads_only_parts(const ChatTemplate& program) {
@@ -64,10 +65,12 @@ Status ChatLayout::check() const {
   return usual_.program.error();
 }
 
-Result<ChatText> ChatLayout::lay_out(const Json& variables, bool has_tools) const {
+Result<ChatText> ChatLayout::lay_out(const Json& variables, bool has_tools,
+                                     const Cancellation& cancellation) const {
   const Side& chosen = side(has_tools);
   if (!chosen.program.ok()) return chosen.program.error();
-  return render(chosen.program.value(), chosen.reads_parts ? with_parts(variables) : variables);
+  return render(chosen.program.value(), chosen.reads_parts ? with_parts(variables) : variables,
+                cancellation);
 }
 
 }  // namespace kinglet

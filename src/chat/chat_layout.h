@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "gguf/header.h"
 #include "json/json.h"
@@ -33,7 +34,8 @@ class ChatLayout {
   // Renders a conversation as text. `variables` are those of chat_variables(). If the template
   // needs the content of messages as a list of parts, texts are converted to it. Errors: those of
   // check(), chat_variables() and ChatTemplate::render().
-  Result<ChatText> lay_out(const Json& variables, bool has_tools) const;
+  Result<ChatText> lay_out(const Json& variables, bool has_tools,
+                           const Cancellation& cancellation = {}) const;
 
  private:
   struct Side {

@@ -366,7 +366,8 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_vi
                cat("the chat template cannot be read: ", program.error().message)};
 }
 
-Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& now) const {
+Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& now,
+                                      const Cancellation& cancellation) const {
   set_missing(variables, "bos_token", jinja::Value::text(bos_));
   set_missing(variables, "eos_token", jinja::Value::text(eos_));
   // Like apply_chat_template() of transformers, which passes None for missing tools and documents.
@@ -388,7 +389,7 @@ Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& n
       if (form.has_values) message = with_values(message);
     }
     if (given != nullptr) set(variables, "messages", jinja::Value::list(std::move(formed)));
-    return program_.render(variables, now);
+    return program_.render(variables, now, cancellation);
   };
   Result<jinja::Text> text = render_as(kBestForm);
   for (const Form& form : kOtherForms) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "gguf/header.h"
 #include "json/json.h"
@@ -67,8 +68,9 @@ class ChatTemplate {
   // tool also has the `name` of the tool. It becomes one of the `tool_responses` of the message
   // with the calls, if the template reads these and no messages of role "tool". Errors:
   // invalid_argument (the template refuses the conversation; the message is the template's),
-  // out_of_memory (the template exceeds the limits of interpreter.h).
-  Result<ChatText> render(jinja::Dict variables, const jinja::Now& now) const;
+  // out_of_memory (the template exceeds the limits of interpreter.h), cancelled.
+  Result<ChatText> render(jinja::Dict variables, const jinja::Now& now,
+                          const Cancellation& cancellation = {}) const;
 
  private:
   ChatTemplate(jinja::Template program, std::string_view bos, std::string_view eos);

@@ -243,6 +243,7 @@ Result<Value> indent_filter(Arguments& arguments) {
 // Returns the key for sorting a value: a text in lower case, unless `case_counts`.
 Result<Value> sort_key(const Value& value, bool case_counts) {
   if (case_counts || !value.is(Kind::text)) return value;
+  Work::spend(8 * kOfItem);
   Arguments none;
   return find_method(value, "lower").call(none);
 }
@@ -306,6 +307,7 @@ Result<Value> group_filter(Arguments& arguments) {
   List groups;
   for (size_t at = 0; at < places.size();) {
     const size_t first = places[at];
+    if (!Work::spend(16 * kOfItem)) break;
     List values;
     for (; at < places.size() && keys[places[at]] == keys[first]; ++at) {
       values.push_back(items[places[at]]);

@@ -130,6 +130,7 @@ Text place_real(double value, const Layout& layout) {
   constexpr size_t kOwnPrecision = 6;
   const size_t precision = layout.precision.value_or(kOwnPrecision);
   const double size = std::fabs(is_share ? value * 100 : value);
+  Work::spend(work_of_real(size, precision));
   const char type = to_lower(layout.type);
   std::string digits = type == '\0'  ? number_text(size)
                        : type == 'e' ? exponent_text(size, precision)

@@ -14,6 +14,7 @@
 #include "text/jinja/strings.h"
 #include "text/jinja/syntax.h"
 #include "text/jinja/text_filters.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -511,6 +512,7 @@ constexpr NamedFunction kTextMethods[] = {
 
 Result<Value> items_of(const Value& of) {
   List pairs;
+  Work::spend(of.entries().entries.size() * 2 * kOfItem);
   for (const auto& [key, value] : of.entries().entries) pairs.push_back(Value::tuple({key, value}));
   return Value::view("dict_items", std::move(pairs));
 }
@@ -522,6 +524,7 @@ Result<Value> keys_of(const Value& of) {
 
 Result<Value> values_of(const Value& of) {
   List values;
+  Work::spend(of.entries().entries.size() * kOfItem);
   for (const auto& [key, value] : of.entries().entries) values.push_back(value);
   return Value::view("dict_values", std::move(values));
 }

@@ -70,7 +70,8 @@ namespace {
 
 class Interpreter {
  public:
-  explicit Interpreter(const Now& now) : now_(now) {}
+  Interpreter(const Now& now, const Cancellation& cancellation)
+      : now_(now), cancellation_(cancellation) {}
 
   Result<Text> run(const Node& block, const Dict& variables) {
     Scope scope = new_scope(nullptr);
@@ -99,6 +100,7 @@ class Interpreter {
 
   Status count_step() {
     KINGLET_TRY(check_work());
+    if (cancellation_.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     if (++n_steps_ <= kMostSteps) return {};
     return too_much(cat("runs for more than ", kMostSteps, " steps"));
   }
@@ -224,7 +226,8 @@ class Interpreter {
 
   Result<Flow> print(const Value& value, Text& out) {
     KINGLET_TRY(count_operand(value));
-    const Text text = value.to_text();
+    const Text printed = value.is(Kind::text) ? Text() : value.to_text();
+    const Text& text = value.is(Kind::text) ? value.as_text() : printed;
     KINGLET_TRY(check_address(text));
     out.append(text);
     if (!out.is_full()) return Flow::on;
@@ -370,6 +373,7 @@ class Interpreter {
     Scope inner = new_scope(&scope);
     Text text;
     KINGLET_TRY(run_block(block, inner, text));
+    Work::make(text.size());
     inner.set(kBlockText, Value::text(std::move(text)));
     return evaluate(filters, inner);
   }
@@ -715,6 +719,7 @@ class Interpreter {
   }
 
   const Now& now_;
+  const Cancellation& cancellation_;
   Text out_;
   Scope* root_ = nullptr;
   Scope* innermost_ = nullptr;
@@ -727,8 +732,9 @@ class Interpreter {
 
 }  // namespace
 
-Result<Text> run(const Node& block, const Dict& variables, const Now& now) {
-  return Interpreter(now).run(block, variables);
+Result<Text> run(const Node& block, const Dict& variables, const Now& now,
+                 const Cancellation& cancellation) {
+  return Interpreter(now, cancellation).run(block, variables);
 }
 
 }  // namespace kinglet::jinja

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "json/escape.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -54,6 +55,7 @@ class Printer {
 
  private:
   static std::string number(double value) {
+    Work::spend(work_of_real(value));
     const std::string text = number_text(value);
     if (text == "nan") return "NaN";
     if (text == "inf") return "Infinity";

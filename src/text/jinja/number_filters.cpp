@@ -45,7 +45,10 @@ Result<std::string> spelled_number(const Text& text) {
 }
 
 std::optional<double> read_real(std::string_view spelled) {
-  if (const auto number = read_number(spelled)) return number;
+  if (const auto number = read_number(spelled)) {
+    Work::spend(work_of_real(*number));
+    return number;
+  }
   const bool is_negative = spelled.starts_with('-');
   if (is_negative || spelled.starts_with('+')) spelled.remove_prefix(1);
   for (const std::string_view name : {"inf", "infinity", "nan"}) {
@@ -164,6 +167,7 @@ Result<Value> integer_filter(Arguments& arguments) {
     real = number.as_real();
   }
   if (std::isinf(*real)) return refusal("int: infinity is no whole number");
+  Work::spend(work_of_real(*real));
   return Value::whole(fixed_text(std::trunc(*real), 0));
 }
 
@@ -201,6 +205,7 @@ Result<Value> round_filter(Arguments& arguments) {
     if (method.bytes() != "common") return refusal("round: the method is common, ceil or floor");
     if (value.is_whole()) return Value::integer(value.as_integer());
     if (!std::isfinite(number)) return value;
+    Work::spend(2 * work_of_real(number));
     const std::string rounded = fixed_text(number, static_cast<size_t>(precision));
     return Value::real(read_number(rounded).value_or(number));
   }

@@ -13,8 +13,9 @@ Result<Template> Template::parse(std::string_view source) {
   return Template(std::move(block));
 }
 
-Result<Text> Template::render(const Dict& variables, const Now& now) const {
-  return run(*block_, variables, now);
+Result<Text> Template::render(const Dict& variables, const Now& now,
+                              const Cancellation& cancellation) const {
+  return run(*block_, variables, now, cancellation);
 }
 
 bool Template::mentions(std::string_view name) const {

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/syntax.h"
@@ -18,8 +19,9 @@ class Template {
 
   // Returns the text that the template makes of the variables. Errors: invalid_argument (an
   // exception that the template raises, with its message, or something that cannot be computed;
-  // with the line), out_of_memory (the template exceeds the limits of interpreter.h).
-  Result<Text> render(const Dict& variables, const Now& now) const;
+  // with the line), out_of_memory (the template exceeds the limits of interpreter.h), cancelled.
+  Result<Text> render(const Dict& variables, const Now& now,
+                      const Cancellation& cancellation = {}) const;
 
   // Whether the template has an attribute, or a text, that is `name`: whether it may read a member
   // of this name.

@@ -391,6 +391,7 @@ Text Value::to_repr() const {
     case Kind::integer:
       return Text(cat(integer_));
     case Kind::real:
+      Work::spend(work_of_real(real_));
       return Text(number_text(real_));
     case Kind::text: {
       Text spelled = repr_of_text(as_text());
@@ -434,7 +435,7 @@ bool operator==(const Value& a, const Value& b) {
   const Value& real = a.is(Kind::real) ? a : b;
   if (real.is(Kind::real) && (a.is(Kind::long_integer) || b.is(Kind::long_integer))) {
     const Value& whole = a.is(Kind::real) ? b : a;
-    Work::spend(whole.weight() + kOfItem);
+    Work::spend(whole.weight() + work_of_real(real.as_real()));
     return fixed_text(real.as_real(), 0) == whole.to_repr().bytes();
   }
   if (a.kind() != b.kind()) return false;

@@ -2,8 +2,10 @@
 // time and memory in functions that cannot fail, such as comparing two values.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace kinglet::jinja {
 
@@ -54,5 +56,13 @@ constexpr size_t kOfComparing = 16;
 constexpr size_t kOfItem = 256;
 constexpr size_t kOfCharacter = 64;
 constexpr size_t kOfSearching = 8;
+
+// The work of spelling or reading a real number with this many decimals. It grows with the digits
+// that the number has when all are written: hundreds, if it is very large or small.
+inline size_t work_of_real(double number, size_t n_decimals = 0) {
+  const size_t exponent =
+      std::isnormal(number) ? static_cast<size_t>(std::abs(std::ilogb(number))) : 0;
+  return kOfItem + exponent * exponent / 4 + n_decimals * n_decimals / 4;
+}
 
 }  // namespace kinglet::jinja

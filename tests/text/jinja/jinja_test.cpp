@@ -1,6 +1,8 @@
 // The interpreter, compared with Jinja2's results, and the templates that it refuses.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <ctime>
 #include <string>
 #include <vector>
@@ -183,6 +185,36 @@ TEST(Jinja, EndsWhateverATemplateMakes) {
   ends_with(sum + " }}", "nested too deeply");
 }
 
+// What takes minutes if each character or argument is compared with all others, or sorted.
+TEST(Jinja, StripsAndCallsInLinearTime) {
+  std::string many = "1";
+  std::string blocks;
+  for (int i = 0; i < 100000; ++i) {
+    many += ",1";
+    blocks += "{% block b" + std::to_string(i) + " %}{% endblock %}";
+  }
+  const std::string set = "{% set a = 'ab' * 4000000 %}";
+  EXPECT_EQ(text_of(set + "{{ a.strip(a) | length }}{{ a.lstrip('b' ~ a[:9]) | length }}"), "00");
+  EXPECT_EQ(text_of(set + "{{ a.rstrip('xa') | length }}"), "8000000");
+  EXPECT_EQ(text_of(set + "{{ a | trim('é' ~ a) | length }}"), "0");
+  EXPECT_EQ(text_of("{{ 'éaüb'.strip('üé') }}{{ 'aéa'.rstrip('a') }}{{ 'ab'.strip('ü') }}"),
+            "aübaéab");
+  EXPECT_EQ(text_of("{% macro m() %}{{ varargs | length }}{% endmacro %}{{ m(" + many + ") }}"),
+            "100001");
+  EXPECT_NE(text_of("{{ dict(" + many + ") }}").find("dict: expected"), std::string::npos);
+  EXPECT_EQ(text_of(blocks), "");
+}
+
+TEST(Jinja, EndsWhenItIsCancelled) {
+  std::atomic<uint32_t> word = 0;
+  const Cancellation cancellation = {&word, 1};
+  const auto program = Template::parse("{% for i in range(9) %}{{ i }}{% endfor %}");
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program.value().render({}, kNow, cancellation).value().bytes(), "012345678");
+  word = 1;
+  EXPECT_EQ(program.value().render({}, kNow, cancellation).error().code, ErrorCode::cancelled);
+}
+
 // If every place of a text nearly matches, the time must not be the product of both lengths.
 TEST(Jinja, FindsInLinearTime) {
   const std::string set = "{% set a = 'a' * 4000000 %}{% set b = 'a' * 2000000 ~ 'b' %}";
@@ -327,6 +359,18 @@ TEST(Jinja, CountsAllThatTakesTime) {
                "{% set x = l | selectattr('a') | list %}{% set x = l | map('abs') | sum %}" + end,
            "{% set l = range(99999) | list %}" + many +
                "{% set x = l | sort %}{% set x = l | unique | list %}{% set x = 'a' in l %}" + end,
+           "{% set l = range(99999) | list %}{% set x = l | select('in', l) | list | length %}",
+           "{% set t = '{0}' * 2000000 %}{% set x = t.format('a' * 8000000) %}",
+           "{% set t = '%s' * 2000000 %}{% set x = t % (('a' * 8000000,) * 1000000) %}",
+           many + "{% set x = (1e308 | string | float | round(15) | int) ~ '%.900e' % 1e-300 %}" +
+               end,
+           many + "{% set x = [1e308, 1e-308] | tojson %}" + end,
+           text + many + "{% set x %}{{ t }}{% endset %}" + end,
+           text + many + "{% set x = t.expandtabs() ~ (t | wordwrap(5)) ~ (t | striptags) %}" + end,
+           "{% set l = range(9999) | list %}" + many + "{% set x = l | groupby('a') %}" + end,
+           "{% set t = 'ff' * 2000 %}" + many + "{% set x = t | int(base=36) %}" + end,
+           "{% for i in range(400) recursive %}{{ loop(range(400)) if loop.depth < 9 }}{% endfor "
+           "%}",
            "{% macro m() %}{{ kwargs | length }}{% endmacro %}{% set d = namespace(x={}) %}" +
                literal + many + "{% set x = m(**d) %}" + end,
        }) {
