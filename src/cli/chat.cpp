@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/conversation.h"
 #include "cli/images.h"
@@ -34,7 +35,8 @@ constexpr char kHelp[] =
     "A line that ends with \\ goes on in the next one, and so does all between two \"\"\".\n"
     "Ctrl-C stops an answer.\n";
 
-void show(std::string_view text) {
+// Writes text with the program's own escape sequences.
+void show_styled(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -46,14 +48,14 @@ class AnswerPrinter {
 
   void print(std::string_view text, bool is_thought) {
     if (!styles_) return show(text);
-    if (is_thought != is_thought_) show(is_thought ? "\x1b[90m" : "\x1b[0m\n\n");
+    if (is_thought != is_thought_) show_styled(is_thought ? "\x1b[90m" : "\x1b[0m\n\n");
     is_thought_ = is_thought;
     if (is_thought) return show(text);
-    show(styler_.push(text));
+    show_styled(styler_.push(shown(text)));
   }
 
   void end() {
-    if (styles_) show(styler_.end());
+    if (styles_) show_styled(styler_.end());
     show("\n");
   }
 
@@ -130,7 +132,7 @@ class Dialogue {
       status = answer(conversation_, attached_ + line, pictures_, next_interrupt());
       if (status.ok()) detach();
     }
-    if (!status.ok()) std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
+    if (!status.ok()) report(status.error().message);
     return true;
   }
 
@@ -159,7 +161,7 @@ class Dialogue {
       KINGLET_ASSIGN(const std::string json, conversation_.to_json());
       KINGLET_TRY(write_text_file(argument, json));
       std::printf("%zu messages are saved in %s.\n", conversation_.messages().size(),
-                  argument.c_str());
+                  shown(argument).c_str());
       return {};
     }
     if (name == "/image") {
@@ -180,7 +182,8 @@ class Dialogue {
     for (const Json& message : conversation_.messages().as_array()) {
       const std::string& role = message["role"].as_string();
       if (role == "system") continue;
-      std::printf("%s%s\n", role == "user" ? "> " : "", message["content"].as_string().c_str());
+      std::printf("%s%s\n", role == "user" ? "> " : "",
+                  shown(message["content"].as_string()).c_str());
     }
     return {};
   }
@@ -216,8 +219,9 @@ void introduce(const Run& run) {
   const uint64_t bytes = model.weight_bytes() + run.session->bytes().sum();
   std::printf("%s (%s%s), %.1f MB of memory for %u tokens. /help lists the commands.\n",
               name.empty() ? "A model without a name" : in_quotes(name).c_str(),
-              text("general.architecture").c_str(), mix.empty() ? "" : (", " + mix).c_str(),
-              static_cast<double>(bytes) / 1e6, run.session->n_ctx());
+              printable(text("general.architecture")).c_str(),
+              mix.empty() ? "" : (", " + mix).c_str(), static_cast<double>(bytes) / 1e6,
+              run.session->n_ctx());
 }
 
 }  // namespace
@@ -264,7 +268,7 @@ Status prompt(const PromptOptions& options) {
   }
   KINGLET_ASSIGN(const ChatText laid_out,
                  layout.lay_out(template_variables(messages, options.thinking), false));
-  std::fwrite(laid_out.text.data(), 1, laid_out.text.size(), stdout);
+  show(laid_out.text);
   return {};
 }
 

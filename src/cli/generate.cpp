@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/rate.h"
 #include "cli/run.h"
+#include "cli/terminal.h"
 #include "kernels/measured.h"
 #include "session/generation.h"
 #include "session/image_prompt.h"
@@ -109,8 +110,7 @@ Status generate(GenerateOptions options) {
     if (step.token == kNoToken) bar.update(step.n_prompt_done, prompt.size());
     if (!step.text.empty()) bar.clear();
     if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
-    std::fwrite(step.text.data(), 1, step.text.size(), stdout);
-    std::fflush(stdout);
+    show(step.text);
     reason = step.finish;
     n_guessed = step.n_guessed;
     n_accepted = step.n_accepted;

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/run.h"
 #include "gguf/file.h"
@@ -82,13 +83,13 @@ Status inspect(const std::string& model) {
               header.version, header.metadata.size(), header.tensors.size(), header.alignment,
               static_cast<unsigned long long>(file.file_bytes()));
   for (const MetadataEntry& entry : header.metadata) {
-    std::printf("%-44s %-14s %s\n", std::string(entry.key).c_str(), type_text(entry.value).c_str(),
+    std::printf("%-44s %-14s %s\n", printable(entry.key).c_str(), type_text(entry.value).c_str(),
                 entry_text(entry).c_str());
   }
   if (!header.tensors.empty()) std::printf("\n");
   for (const TensorInfo& tensor : header.tensors) {
     const std::string place = cat(tensor.bytes, " bytes at ", header.data_offset + tensor.offset);
-    std::printf("%-44s %-6s %-20s %s\n", std::string(tensor.name).c_str(),
+    std::printf("%-44s %-6s %-20s %s\n", printable(tensor.name).c_str(),
                 std::string(dtype_info(tensor.type).name).c_str(), shape_text(tensor.shape).c_str(),
                 place.c_str());
   }

@@ -467,14 +467,14 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const std::string unknown = explain_unknown_word(program.app);
     if (error.get_exit_code() != 0 && !unknown.empty()) {
-      std::fprintf(stderr, "kinglet: %s\n", unknown.c_str());
+      report(unknown);
       return 1;
     }
     return program.app.exit(error) == 0 ? 0 : 1;
   }
   const Status status = program.action();
   if (!status.ok()) {
-    std::fprintf(stderr, "kinglet: %s\n", status.error().message.c_str());
+    report(status.error().message);
     return 1;
   }
   return 0;
@@ -490,7 +490,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "kinglet: out of memory\n");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "kinglet: %s\n", error.what());
+    kinglet::cli::report(error.what());
   }
   return 1;
 }

@@ -12,6 +12,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "cli/file_lock.h"
 #include "cli/http.h"
 #include "cli/hub.h"
@@ -214,7 +215,7 @@ Status pull_file(const HubAddress& address, const std::string& path, const fs::p
                    return waits = true;
                  }));
   if (fs::exists(target, error)) {
-    std::fprintf(stderr, "%s is here\n", path.c_str());
+    std::fprintf(stderr, "%s is here\n", printable(path).c_str());
     return {};
   }
   const Part part(target);
@@ -224,7 +225,7 @@ Status pull_file(const HubAddress& address, const std::string& path, const fs::p
     return Error{ErrorCode::io, cat("cannot name ", to_utf8(target), ": ", error.message())};
   }
   fs::remove(part.version, error);
-  std::printf("%s\n", to_utf8(target).c_str());
+  show(to_utf8(target) + "\n");
   return {};
 }
 
@@ -285,14 +286,14 @@ Status list_models() {
   if (files.empty()) {
     KINGLET_ASSIGN(const fs::path folder, models_folder());
     std::fprintf(stderr, "No models in %s yet. kinglet pull hf:owner/repo:TYPE downloads one.\n",
-                 to_utf8(folder).c_str());
+                 printable(to_utf8(folder)).c_str());
   } else if (writes_to_terminal() && reports_to_terminal()) {
     std::fprintf(stderr, "kinglet chat -m ADDRESS begins a conversation:\n");
   }
   for (const StoredFile& file : files) {
     std::error_code error;
     const auto megabytes = static_cast<double>(fs::file_size(file.path, error)) / 1e6;
-    std::printf("%s  %.1f MB%s\n", file.address.c_str(), megabytes,
+    std::printf("%s  %.1f MB%s\n", shown(file.address).c_str(), megabytes,
                 file.is_complete ? "" : ", not complete");
   }
   return {};

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/printable.h"
 #include "cli/terminal.h"
 
 namespace kinglet::cli {
@@ -34,8 +35,7 @@ void ProgressBar::update(uint64_t n_done, uint64_t n_total) {
   const double share = static_cast<double>(n_done) / static_cast<double>(n_total);
   const auto n_filled = std::min(kWidth, static_cast<uint64_t>(share * kWidth));
   const std::string bar = std::string(n_filled, '=') + std::string(kWidth - n_filled, ' ');
-  std::fprintf(stderr, "\r%.*s [%s] %3.0f %%", static_cast<int>(name_.size()), name_.data(),
-               bar.c_str(), 100 * share);
+  std::fprintf(stderr, "\r%s [%s] %3.0f %%", printable(name_).c_str(), bar.c_str(), 100 * share);
   std::fflush(stderr);
 }
 

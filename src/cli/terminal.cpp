@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "base/printable.h"
 #include "cli/line_editor.h"
 
 namespace kinglet::cli {
@@ -21,6 +22,20 @@ std::optional<std::string> read_plain_line() {
 }
 
 }  // namespace
+
+std::string shown(std::string_view text) {
+  return writes_to_terminal() ? printable(text, Lines::kept) : std::string(text);
+}
+
+void show(std::string_view text) {
+  const std::string written = shown(text);
+  std::fwrite(written.data(), 1, written.size(), stdout);
+  std::fflush(stdout);
+}
+
+void report(std::string_view message) {
+  std::fprintf(stderr, "kinglet: %s\n", printable(message, Lines::kept).c_str());
+}
 
 MessageReader::MessageReader()
     : is_terminal_(reads_from_terminal()), editor_(is_terminal_ ? open_line_editor() : nullptr) {}

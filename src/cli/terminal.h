@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/cancellation.h"
 #include "cli/line_editor.h"
@@ -17,6 +18,17 @@ void prepare_streams();
 bool reads_from_terminal();  // standard input
 bool writes_to_terminal();   // standard output
 bool reports_to_terminal();  // standard error
+
+// Returns text of others as it is written to standard output: printable() at a terminal, and
+// unchanged in a file or a pipe.
+std::string shown(std::string_view text);
+
+// Writes text of others to standard output at once.
+void show(std::string_view text);
+
+// Prints a message such as an error to standard error, after the program's name. It may contain
+// text of others.
+void report(std::string_view message);
 
 // Reads messages of one or several lines. At a terminal with a line editor, lines can be edited,
 // and the arrow keys bring back earlier lines.

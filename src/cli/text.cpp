@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/run.h"
+#include "cli/terminal.h"
 #include "gguf/file.h"
 #include "text/tokenizer.h"
 
@@ -46,8 +47,7 @@ Status tokenize(const TokenizeOptions& options) {
 Status detokenize(const DetokenizeOptions& options) {
   KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
   KINGLET_ASSIGN(const std::string text, tokenizer->decode(options.ids, options.special));
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::printf("\n");
+  show(text + "\n");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/printable.h"
 #include "server/api.h"
 #include "server/connection_threads.h"
 #include "server/page_files.h"
@@ -415,7 +416,9 @@ ApiStatus HttpServer::send(const Json& answer, Exchange& exchange) {
 ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
   const bool is_stream = answer.is_stream();
   for (const std::string& warning : answer.warnings()) {
-    if (options_.log != nullptr) std::fprintf(options_.log, "warning: %s\n", warning.c_str());
+    if (options_.log != nullptr) {
+      std::fprintf(options_.log, "warning: %s\n", printable(warning).c_str());
+    }
   }
   const auto answering =
       std::make_shared<Answering>(scheduler_, metrics_, std::move(answer), exchange.patience);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/printable.h"
 #include "server/stop_signals.h"
 
 namespace kinglet::server {
@@ -43,7 +44,7 @@ Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServerOptions&
   KINGLET_ASSIGN(const auto scheduler, Scheduler::create(loaded, pool, options.scheduler, metrics));
   HttpServer http(options.http, model, *scheduler, metrics);
   KINGLET_ASSIGN(const int port, http.bind());
-  std::fprintf(stderr, "kinglet: %s at %s\n", options.name.c_str(),
+  std::fprintf(stderr, "kinglet: %s at %s\n", printable(options.name).c_str(),
                url_of(options.http.guard.host, port).c_str());
   std::atomic<bool> has_ended = false;
   std::thread listening([&] {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { kinglet, program, stories } from './program.ts';
+import { writeVocabulary } from './vocabulary-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kinglet-terminal-'));
 const template = join(folder, 'said.jinja');
@@ -173,5 +174,56 @@ describe('what is generated from the options', () => {
     const listed = [...help.split('Subcommands:')[1]!.matchAll(/^ {2}(\w+)/gm)];
     expect(named).toEqual(listed.map(([, name]) => name));
     expect(named.length).toBeGreaterThan(10);
+  });
+});
+
+// Files, models and servers must not control the terminal that shows their text.
+describe('text of others', () => {
+  const evil = '\u001b]0;title\u0007\u009b31m\u202e';
+  const safe = String.raw`\x1b]0;title\x07\x9b31m\u202e`;
+
+  /** What a command shows in a terminal, where lines end with CR LF. */
+  async function inTerminal(...args: string[]): Promise<string> {
+    const terminal = new Terminal(args);
+    open.push(terminal);
+    await terminal.ended;
+    return terminal.shown.replaceAll('\r\n', '\n');
+  }
+
+  test('is escaped in what inspect says of a file', async () => {
+    const path = join(folder, 'evil.gguf');
+    const extra = { [`general.${evil}`]: evil, 'general.name': evil };
+    writeVocabulary(path, { model: 'gpt2', tokens: ['a'], extra });
+    for (const out of [await inTerminal('inspect', path), kinglet(['inspect', path]).stdout]) {
+      expect(out).toContain(`general.${safe}`);
+      expect(out).not.toMatch(/[\u001b\u0007\u009b\u202e]/);
+    }
+  });
+
+  test('is escaped in what a model says in a terminal, and as it is in a pipe', async () => {
+    const grammar = join(folder, 'evil.gbnf');
+    writeFileSync(grammar, 'root ::= "\\x1b[31m\\n\\tb"\n');
+    const args = ['generate', '-m', stories, '-p', 'a', '--grammar', grammar];
+    expect(await inTerminal(...args)).toBe('\\x1b[31m\n\tb\n');
+    expect(kinglet(args).stdout).toBe('\u001b[31m\n\tb\n');
+  });
+
+  test('is escaped in a conversation that is loaded', async () => {
+    const saved = join(folder, 'evil.json');
+    const messages = [
+      { role: 'user', content: evil },
+      { role: 'assistant', content: 'b' },
+    ];
+    writeFileSync(saved, JSON.stringify({ messages }));
+    const terminal = chat();
+    await terminal.type(`/load ${saved}\r`);
+    await terminal.type(ctrlD, new RegExp(`> ${safe.replaceAll(/[\\[\]]/g, String.raw`\$&`)}`));
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('is escaped in errors', () => {
+    const { stderr } = kinglet(['inspect', join(folder, `${evil}.gguf`)]);
+    expect(stderr).toContain(safe);
+    expect(stderr).not.toMatch(/[\u001b\u0007\u009b\u202e]/);
   });
 });
