@@ -13,18 +13,17 @@
 //                                   Chromium, for the first item of each list
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
 import { buildPrograms, folder, prepareModel } from './models.mjs';
-import { countsOf, namesOf } from './options.mjs';
+import { countsOf, namesOf, readOptions } from './options.mjs';
 import { places } from './places.mjs';
 import { profile } from './profile.mjs';
 import { describe, fullTable, shortTable } from './report.mjs';
 import { replaceInFile } from './table.mjs';
 
-const { values: options } = parseArgs({
+const { values: options } = readOptions({
   options: {
     shapes: { type: 'string', default: 'smollm2-135m' },
     type: { type: 'string', default: 'Q4_0,Q8_0,Q4_K_M' },

@@ -10,7 +10,6 @@
 //   --repeats N                           default 3; the best one counts
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
 import { drawKv } from './kv-plot.mjs';
@@ -18,7 +17,7 @@ import { measureQuality } from './kv-quality.mjs';
 import { describeFork, kvTables } from './kv-report.mjs';
 import { machineName } from './machine.mjs';
 import { buildPrograms, copyModel, prepareModel, runProgram } from './models.mjs';
-import { countsOf, namesOf } from './options.mjs';
+import { countsOf, namesOf, readOptions } from './options.mjs';
 import { places } from './places.mjs';
 import { replaceInFile } from './table.mjs';
 
@@ -46,7 +45,7 @@ const models = {
 const usual = ['kinglet-stories-5m', 'smollm2-135m'];
 const json = join(root, 'docs/kv.json');
 
-const { values: options } = parseArgs({
+const { values: options } = readOptions({
   options: {
     only: { type: 'string', default: parts.join(',') },
     model: { type: 'string', default: usual.join(',') },

@@ -5,16 +5,15 @@
 //   --threads 1,2                  default: 1
 //   --repeats N                    default 5
 //   --into FILE                    replaces the table there
-import { parseArgs } from 'node:util';
 import { buildPackage } from '../scripts/package.mjs';
 import { run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
 import { buildPrograms, prepareModel } from './models.mjs';
-import { countsOf, namesOf } from './options.mjs';
+import { countsOf, namesOf, readOptions } from './options.mjs';
 import { places } from './places.mjs';
 import { markdownTable, median, replaceInFile } from './table.mjs';
 
-const { values: options } = parseArgs({
+const { values: options } = readOptions({
   options: {
     shapes: { type: 'string', default: 'smollm2-135m' },
     type: { type: 'string', default: 'Q4_0' },

@@ -8,16 +8,16 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { buildPackage } from '../scripts/package.mjs';
 import { fail, root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
 import { buildPrograms, prepareModel } from './models.mjs';
+import { readOptions } from './options.mjs';
 import { places } from './places.mjs';
 import { markdownTable, median } from './table.mjs';
 
-const { values: options, positionals } = parseArgs({
+const { values: options, positionals } = readOptions({
   allowPositionals: true,
   options: {
     list: { type: 'string' },

@@ -27,14 +27,13 @@
 //                             command with its --file, its --shapes, or else its --measure
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { moduleSizes } from '../scripts/check-size.mjs';
 import { buildPackage } from '../scripts/package.mjs';
 import { root, run, runNode } from '../scripts/tools.mjs';
 import { machineName } from './machine.mjs';
 import { promptOf } from './measure.js';
 import { buildPrograms, copyModel, folder, prepareModel } from './models.mjs';
-import { countsOf, namesOf } from './options.mjs';
+import { countsOf, namesOf, readOptions } from './options.mjs';
 import {
   embedderNames,
   engineNames,
@@ -60,7 +59,7 @@ import { storyPrompt } from './story-prompt.mjs';
 import { markdownTable, replaceInFile } from './table.mjs';
 
 const measurements = ['speed', 'first-token', 'products', 'embeddings', 'pictures'];
-const { values: options } = parseArgs({
+const { values: options } = readOptions({
   options: {
     measure: { type: 'string', default: measurements.join(',') },
     shapes: { type: 'string' },

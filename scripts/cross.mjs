@@ -48,7 +48,12 @@ async function testArm64(folder) {
 
 async function testWindows(folder) {
   const httplib = process.env.KINGLET_HTTPLIB ?? '';
-  build(folder, 'x86_64-w64-mingw32', [`-DKINGLET_HTTPLIB=${httplib}`]);
+  build(
+    folder,
+    'x86_64-w64-mingw32',
+    [`-DKINGLET_HTTPLIB=${httplib}`],
+    ['kinglet', 'kinglet_tests'],
+  );
   const wine = '/usr/lib/wine/wine64';
   const env = { WINEPREFIX: join(root, folder, 'wine'), WINEDEBUG: '-all' };
   run(wine, ['wineboot', '--init'], { env });
@@ -75,7 +80,7 @@ async function testWindows(folder) {
   return passed;
 }
 
-function build(folder, toolchain, options, ninjaTargets = []) {
+function build(folder, toolchain, options, ninjaTargets) {
   cmakeBuild(
     folder,
     [
