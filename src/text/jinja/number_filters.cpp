@@ -72,7 +72,7 @@ std::string to_decimal(std::string_view digits, uint64_t base) {
   for (const char c : digits) {
     uint64_t carry =
         is_digit(c) ? static_cast<uint64_t>(c - '0') : static_cast<uint64_t>(c - 'a') + 10;
-    Work::spend(limbs.size());
+    Work::spend(limbs.size() * kOfSearching);
     for (uint64_t& limb : limbs) {
       carry += limb * base;
       limb = carry % kLimb;

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/strings.h"
+#include "text/jinja/work.h"
 
 namespace kinglet::jinja {
 namespace {
@@ -100,7 +101,9 @@ Result<CharacterReference> read_reference(std::string_view bytes) {
   const std::string_view name = rest.substr(0, rest.find_first_of("\t\n\f <&#;"));
   const bool has_end = name.size() + 1 < bytes.size() && bytes[name.size() + 1] == ';';
   CharacterReference reference;
-  for (size_t n = name.size(); n >= 2; --n) {
+  Work::spend(16 * kOfItem);
+  constexpr size_t kLongestShort = 6;  // names that need no semicolon
+  for (size_t n = name.size(); n >= 2; n = std::min(n - 1, kLongestShort)) {
     auto code = short_name(name.substr(0, n));
     const bool is_whole = n == name.size();
     if (!code && is_whole && has_end) code = find_name(kNamesWithEnd, name);

@@ -40,7 +40,7 @@ class LineWrapper {
     const std::vector<size_t> ends = piece_ends();
     size_t begin = 0;  // of the rest of the text
     bool is_first = true;
-    for (size_t next = 0; begin < codes_.size() && Work::spend(kOfItem);) {
+    for (size_t next = 0; begin < codes_.size() && Work::spend(4 * kOfItem);) {
       if (!is_first && is_all_blank(begin, ends[next])) begin = ends[next++];
       size_t end = begin;
       size_t last_begin = begin;  // of the last piece on the line

@@ -61,7 +61,7 @@ constexpr size_t kOfSearching = 8;
 // that the number has when all are written: hundreds, if it is very large or small.
 inline size_t work_of_real(double number, size_t n_decimals = 0) {
   const size_t exponent =
-      std::isnormal(number) ? static_cast<size_t>(std::abs(std::ilogb(number))) : 0;
+      number != 0 && std::isfinite(number) ? static_cast<size_t>(std::abs(std::ilogb(number))) : 0;
   return kOfItem + exponent * exponent / 4 + n_decimals * n_decimals / 4;
 }
 
