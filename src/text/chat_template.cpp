@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "base/ascii.h"
@@ -184,12 +183,13 @@ bool has_role(const jinja::Value& message, std::string_view role) {
 // Adds the name of the tool to results that have none: of the call with the result's id or, without
 // ids, of the call at the same place.
 void name_results(jinja::List& messages) {
-  std::unordered_map<std::string_view, jinja::Value> by_id;  // names of the last calls
+  constexpr size_t kMostCompared = 1000;  // ids of calls, each with the ids of all results
+  std::vector<std::pair<std::string_view, jinja::Value>> calls_by_id;  // names of the last calls
   jinja::List by_place;
   size_t place = 0;
   for (jinja::Value& message : messages) {
     if (const auto* calls = member(message, "tool_calls", jinja::Kind::list)) {
-      by_id.clear();
+      calls_by_id.clear();
       by_place.clear();
       place = 0;
       for (const jinja::Value& call : calls->items()) {
@@ -197,7 +197,9 @@ void name_results(jinja::List& messages) {
         const jinja::Value* function = member(call, "function", jinja::Kind::dict);
         const jinja::Value* name = text_in(function == nullptr ? call : *function, "name");
         by_place.push_back(name == nullptr ? jinja::Value::none() : *name);
-        if (id != nullptr) by_id.emplace(id->as_bytes(), by_place.back());
+        if (id != nullptr && calls_by_id.size() < kMostCompared) {
+          calls_by_id.emplace_back(id->as_bytes(), by_place.back());
+        }
       }
     }
     if (!has_role(message, "tool")) continue;
@@ -205,9 +207,10 @@ void name_results(jinja::List& messages) {
     if (text_in(message, "name") != nullptr) continue;
     const jinja::Value* id = text_in(message, "tool_call_id");
     jinja::Value name;
-    if (id != nullptr && !by_id.empty()) {
-      const auto found = by_id.find(id->as_bytes());
-      if (found != by_id.end()) name = found->second;
+    if (id != nullptr && !calls_by_id.empty()) {
+      for (const auto& [known, of_call] : calls_by_id) {
+        if (known == id->as_bytes()) name = of_call;
+      }
     } else if (own_place < by_place.size()) {
       name = by_place[own_place];
     }

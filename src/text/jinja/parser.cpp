@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -290,9 +289,12 @@ class StatementParser : public ExpressionParser {
     NodePtr node = make(NodeKind::named_block);
     const std::string name = take_any_name();
     if (name.empty()) return Failed();
-    if (!block_names_.insert(name).second) {
+    if (std::find(block_names_.begin(), block_names_.end(), name) != block_names_.end()) {
       return failure(cat("block ", in_quotes(name), " is there twice"));
     }
+    constexpr size_t kMostBlocks = 1000;  // every name is compared with all others
+    if (block_names_.size() == kMostBlocks) return failure("too many blocks");
+    block_names_.push_back(name);
     if (take_name("scoped")) node->name = "scoped";
     if (!expect(TokenKind::block_end, "%}")) return Failed();
     const int n_outer = std::exchange(n_loops_, 0);
@@ -393,7 +395,7 @@ class StatementParser : public ExpressionParser {
     return with(std::move(node), std::move(block));
   }
   int n_loops_ = 0;
-  std::unordered_set<std::string> block_names_ = {};
+  std::vector<std::string> block_names_ = {};
 };
 
 }  // namespace

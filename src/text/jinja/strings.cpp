@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "text/jinja/search.h"
@@ -30,20 +30,23 @@ class CharacterSet {
       const std::string_view character = bytes.substr(at, size_at(bytes, at));
       if (character.size() == 1) {
         of_one_byte_[static_cast<unsigned char>(character.front())] = true;
-      } else {
-        others_.insert(character);
+        continue;
       }
+      others_.resize(kCodePoints);
+      others_[decode_utf8(character).code_point] = true;
     }
   }
 
   bool has(std::string_view character) const {
     if (character.size() == 1) return of_one_byte_[static_cast<unsigned char>(character.front())];
-    return others_.contains(character);
+    return !others_.empty() && others_[decode_utf8(character).code_point];
   }
 
  private:
+  static constexpr size_t kCodePoints = 0x110000;
+
   std::array<bool, 256> of_one_byte_ = {};
-  std::unordered_set<std::string_view> others_;
+  std::vector<bool> others_;  // by their code points; empty if there are none
 };
 
 constexpr char32_t kSharpS = 0xdf;       // in upper case it is two letters

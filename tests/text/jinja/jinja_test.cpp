@@ -202,7 +202,7 @@ TEST(Jinja, StripsAndCallsInLinearTime) {
   EXPECT_EQ(text_of("{% macro m() %}{{ varargs | length }}{% endmacro %}{{ m(" + many + ") }}"),
             "100001");
   EXPECT_NE(text_of("{{ dict(" + many + ") }}").find("dict: expected"), std::string::npos);
-  EXPECT_EQ(text_of(blocks), "");
+  EXPECT_NE(text_of(blocks).find("too many blocks"), std::string::npos);
 }
 
 TEST(Jinja, EndsWhenItIsCancelled) {
