@@ -23,14 +23,14 @@ struct Buffers {
   float* queries;         // [kTileRows][stride]
   int16_t* codes;         // [kTileRows][stride]
   std::byte* transposed;  // [kMaxGroups][stride][kMaxQueryRows] floats, or codes
-  float* widened;         // [kAttentionBlock][stride]
+  float* block;           // [kAttentionBlock][stride]: rows of a block, as floats or gathered
 
   Buffers(Arena& arena, size_t head_dim)
       : stride(static_cast<size_t>(round_up(head_dim, kKvBlock))),
         queries(arena.take<float>(kTileRows * stride)),
         codes(arena.take<int16_t>(kTileRows * stride)),
         transposed(arena.take<std::byte>(kTileRows * stride * sizeof(float))),
-        widened(arena.take<float>(kAttentionBlock * stride)) {}
+        block(arena.take<float>(kAttentionBlock * stride)) {}
 };
 
 // At most kTileRows query rows and the state of their softmaxes. Kernels take groups of
@@ -72,11 +72,9 @@ class Rows {
     const size_t end = *std::max_element(end_, end_ + n_rows_);
     size_t position = *std::min_element(begin_, begin_ + n_rows_);
     while (position < end) {
-      // Blocks end at multiples of kAttentionBlock from position 0, so what a window leaves out
-      // does not change how sums are grouped. Pages that are smaller cut them further.
-      const size_t left_in_block = kAttentionBlock - position % kAttentionBlock;
-      const size_t left_in_page = cache_.page_positions - position % cache_.page_positions;
-      const size_t n = std::min({left_in_block, left_in_page, end - position});
+      // Blocks end at multiples of kAttentionBlock from position 0, so neither what a window leaves
+      // out nor the size of pages changes how sums are grouped.
+      const size_t n = std::min(kAttentionBlock - position % kAttentionBlock, end - position);
       attend_block(position, n);
       position += n;
     }
@@ -202,14 +200,55 @@ class Rows {
 
   std::span<const Group> groups() const { return {groups_, n_groups_}; }
 
-  // Returns the n rows from `position` on as kernels take them.
+  // Returns the n rows from `position` on as kernels take them: converted to floats if their kind
+  // asks for it, and one after the other, whatever pages they are in.
   KvRows read(const KvHead& head, size_t position, size_t n) const {
-    const KvRows rows = cache_.rows(head, position);
-    const auto widen = attention_kernels(kernels_, head.kind_at(position)).widen;
-    if (widen == nullptr) return rows;
-    widen(rows, n, tile_.head_dim, buffers_.stride, buffers_.widened);
-    return {reinterpret_cast<const std::byte*>(buffers_.widened), buffers_.stride * sizeof(float),
+    const KvKind kind = head.kind_at(position);
+    if (attention_kernels(kernels_, kind).widen != nullptr) return widen(head, position, n);
+    if (n <= cache_.n_adjacent(head, position)) return cache_.rows(head, position);
+    return gather(head, position, n);
+  }
+
+  // Calls f(i, rows, n) for each run of adjacent rows; the run's first row is at position + i.
+  template <class F>
+  void for_each_run(const KvHead& head, size_t position, size_t n, const F& f) const {
+    for (size_t i = 0; i < n;) {
+      const size_t n_run = std::min(n - i, cache_.n_adjacent(head, position + i));
+      f(i, cache_.rows(head, position + i), n_run);
+      i += n_run;
+    }
+  }
+
+  KvRows widen(const KvHead& head, size_t position, size_t n) const {
+    const auto widen_run = attention_kernels(kernels_, head.kind_at(position)).widen;
+    for_each_run(head, position, n, [&](size_t i, const KvRows& run, size_t n_run) {
+      widen_run(run, n_run, tile_.head_dim, buffers_.stride, buffers_.block + i * buffers_.stride);
+    });
+    return {reinterpret_cast<const std::byte*>(buffers_.block), buffers_.stride * sizeof(float),
             nullptr, 0};
+  }
+
+  KvRows gather(const KvHead& head, size_t position, size_t n) const {
+    const KvKindInfo& info = kv_kind_info(head.kind_at(position));
+    const auto code_bytes = static_cast<size_t>(info.code_bytes(tile_.head_dim));
+    const auto n_scales = static_cast<size_t>(info.n_scales(tile_.head_dim));
+    float* scales = buffers_.block;
+    auto* codes = reinterpret_cast<std::byte*>(scales + n * n_scales);
+    for_each_run(head, position, n, [&](size_t i, const KvRows& run, size_t n_run) {
+      copy_rows(run.codes, run.code_stride, n_run, code_bytes, codes + i * code_bytes);
+      copy_rows(run.scales, run.scale_stride, n_run, n_scales, scales + i * n_scales);
+    });
+    return {codes, code_bytes, scales, n_scales};
+  }
+
+  // Copies rows of `size` elements that are `stride` apart, without gaps.
+  template <class T>
+  static void copy_rows(const T* rows, size_t stride, size_t n_rows, size_t size, T* out) {
+    if (stride == size) {
+      std::copy_n(rows, n_rows * size, out);
+      return;
+    }
+    for (size_t i = 0; i < n_rows; ++i) std::copy_n(rows + i * stride, size, out + i * size);
   }
 
   // Replaces scores by weights: 0 for positions that the row does not see or that do not exist.
@@ -267,6 +306,11 @@ KvRows KvView::rows(const KvHead& head, size_t position) const {
   const KvRows& first = head.first_page;
   return {first.codes + page + row * first.code_stride, first.code_stride,
           first.scales + page / sizeof(float) + row * first.scale_stride, first.scale_stride};
+}
+
+size_t KvView::n_adjacent(const KvHead& head, size_t position) const {
+  return head.is_exact_at(position) ? kExactPositions - position
+                                    : page_positions - position % page_positions;
 }
 
 size_t attention_scratch_bytes(size_t head_dim) {

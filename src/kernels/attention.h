@@ -35,8 +35,10 @@ struct KvView {
   // [head_dim]: what the keys that are not exact lack; null: nothing.
   const float* centre = nullptr;
 
-  // Returns the rows from `position` to the end of its page.
+  // Returns the rows from `position` on, and how many of them are adjacent: those up to the end of
+  // the page, or of the exact rows.
   KvRows rows(const KvHead& head, size_t position) const;
+  size_t n_adjacent(const KvHead& head, size_t position) const;
 };
 
 // Some tokens at consecutive positions, and the heads that share keys and values.

@@ -271,6 +271,33 @@ TEST_P(Attention, ReadsPagesInTheOrderOfTheTable) {
   }
 }
 
+// So sessions of a pool give the same answers as sessions of their own, bit for bit.
+TEST_P(Attention, GivesTheSameNumbersWithPagesOfAnySize) {
+  for (size_t i = 0; i < kNKvKinds; ++i) {
+    const auto kind = static_cast<KvKind>(i);
+    for (const size_t head_dim : {20u, 64u}) {
+      for (const size_t window : {0u, 70u}) {
+        const AttentionShape shape{.head_dim = head_dim,
+                                   .n_positions = 150,
+                                   .n_tokens = 3,
+                                   .n_heads = 2,
+                                   .window = window};
+        const auto queries = numbers(shape.n_tokens * shape.n_heads * head_dim, random_, 2.0f);
+        const auto in_pages_of = [&](size_t page_positions) {
+          Random rows{5};
+          Cache cache(kind, kind, head_dim, shape.n_positions, page_positions, rows);
+          return attend(shape, queries, cache.view());
+        };
+        const auto whole = in_pages_of(150);
+        for (const size_t page_positions : {1u, 3u, 16u, 32u, 40u, 64u, 100u}) {
+          EXPECT_EQ(in_pages_of(page_positions), whole)
+              << kv_kind_info(kind).name << ", pages of " << page_positions;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Attention, IgnoresWhatIsBeforeItsWindow) {
   for (const KvKind kind : {KvKind::f32, KvKind::int8, KvKind::q8}) {
     for (const size_t window : {1u, 5u, 64u, 99u, 100u, 500u}) {
