@@ -108,8 +108,12 @@ TEST_P(Determinism, DoesNotDependOnBatches) {
     const auto alone = logits_in_batches(model.value(), pool, tokens, options);
     for (const uint32_t n_batch : {2u, 7u, 8u}) {
       options.n_batch = n_batch;
-      EXPECT_EQ(logits_in_batches(model.value(), pool, tokens, options), alone)
-          << "batches of " << n_batch << ", " << kv_kind_info(kind).name;
+      for (const uint32_t page_positions : {0u, 5u}) {
+        options.page_positions = page_positions;
+        EXPECT_EQ(logits_in_batches(model.value(), pool, tokens, options), alone)
+            << "batches of " << n_batch << ", pages of " << page_positions << ", "
+            << kv_kind_info(kind).name;
+      }
     }
   }
 }

@@ -53,8 +53,16 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
       const nAnswer = 120;
       const mostTokens = 40; // the most tokens of one generation
       const first = await model.newSession();
-      const told = await first.generate(prompt, { temperature: 0, maxTokens: nAnswer }).result;
-      const story = told.text;
+      const exact = { temperature: 0, logprobs: 0 };
+      const logprobs: number[] = [];
+      let story = '';
+      for await (const { text, logprob } of first.generate(prompt, {
+        ...exact,
+        maxTokens: nAnswer,
+      })) {
+        story += text;
+        if (logprob !== undefined) logprobs.push(logprob);
+      }
       const begins = (beginning?: string) => beginning !== undefined && story.startsWith(beginning);
       if (!known.some(begins)) complain('the reference is', story);
       const chain = await first.tokens();
@@ -85,15 +93,22 @@ export function stormInPage(page: AnyPage, storm: Storm): Promise<StormOutcome> 
         const start = Math.max(before, nPrompt);
         const expected = chain.slice(start, start + maxTokens);
         const tokens: number[] = [];
+        // Equal bit for bit, whatever the session did before and wherever its keys are stored.
+        let isExact = true;
         try {
-          const options = { temperature: 0, maxTokens, signal };
+          const options = { ...exact, maxTokens, signal };
           const text = before === 0 ? prompt : '';
-          for await (const { token } of session.generate(text, options)) tokens.push(token);
+          for await (const { token, logprob } of session.generate(text, options)) {
+            if (token < 0) continue;
+            isExact &&= logprob === logprobs[start - nPrompt + tokens.length];
+            tokens.push(token);
+          }
           if (tokens.length !== expected.length) complain(tokens.length, 'of', maxTokens, 'tokens');
         } finally {
           if (tokens.some((token, i) => token !== expected[i])) {
             complain('after', before, 'tokens came', tokens, 'not', expected);
           }
+          if (!isExact) complain('after', before, 'tokens, log probabilities differ');
           // If the model was replaced meanwhile, the session has no context any more.
           if (actor.of === model) {
             await checkTokens(actor, session, signal ? before : start + 1, start + maxTokens);
