@@ -34,9 +34,12 @@ static_assert(static_cast<uint32_t>(kNoToken) == kNoMerge);
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> SpmTokenizer::from_gguf(const GgufHeader& header) {
+  // The default ids are those of Llama 2, and llama.cpp's.
   constexpr VocabularyKind kKind = {.append_bytes = append_unescaped,
                                     .add_bos = true,
                                     .add_space_prefix = true,
+                                    .bos = 1,
+                                    .eos = 2,
                                     .may_add_space_prefix = true,
                                     .drops_later_prefixes = true};
   KINGLET_ASSIGN(auto vocabulary, Vocabulary::from_gguf(header, kKind));

@@ -45,7 +45,8 @@ TEST(SpmTokenizer, WhatTheVocabularyLacksBecomesBytes) {
 TEST(SpmTokenizer, WithoutByteTokensACharacterBecomesOneUnknownToken) {
   const auto tokenizer =
       build_tokenizer(spm_builder({{"<unk>", 0, TokenType::unknown}, {"a", -1}, {"▁", -1}})
-                          .set_uint32("tokenizer.ggml.unknown_token_id", 0));
+                          .set_uint32("tokenizer.ggml.unknown_token_id", 0)
+                          .set_bool("tokenizer.ggml.add_bos_token", false));
   ASSERT_TRUE(tokenizer.ok());
   EXPECT_EQ(tokenizer.value()->encode("€a\xff\xe2"), (Ids{2, 0, 1, 0, 0}));
 }
@@ -56,6 +57,7 @@ TEST(SpmTokenizer, UsesTheByteTokensThatItHas) {
   tokens.push_back({"<0xC3>", 0, TokenType::byte});
   const auto tokenizer = build_tokenizer(spm_builder(tokens)
                                              .set_uint32("tokenizer.ggml.unknown_token_id", 0)
+                                             .set_bool("tokenizer.ggml.add_bos_token", false)
                                              .set_bool("tokenizer.ggml.add_space_prefix", false));
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   EXPECT_EQ(tokenizer.value()->encode("a\n\xc3\xa9z"),

@@ -205,12 +205,22 @@ TEST(Vocabulary, WithoutByteTokensAnUnknownTokenIsRequired) {
       build_tokenizer(spm_builder(tokens).set_uint32("tokenizer.ggml.unknown_token_id", 0)).ok());
 }
 
-TEST(Vocabulary, SpecialIdsThatTheFileDoesNotNameAreNone) {
+// As in llama.cpp: those of Llama 2 for its kind of vocabulary, if it is large enough.
+TEST(Vocabulary, SpecialIdsThatTheFileDoesNotNameHaveDefaults) {
   const auto tokenizer = build_tokenizer(base_builder());
   ASSERT_TRUE(tokenizer.ok());
-  EXPECT_EQ(tokenizer.value()->bos(), kNoToken);
-  EXPECT_EQ(tokenizer.value()->eos(), kNoToken);
-  EXPECT_EQ(tokenizer.value()->encode(""), Ids());
+  EXPECT_EQ(tokenizer.value()->bos(), 1);
+  EXPECT_EQ(tokenizer.value()->eos(), 2);
+  EXPECT_TRUE(tokenizer.value()->is_end_of_generation(2));
+  EXPECT_EQ(tokenizer.value()->encode(""), Ids{1});
+  const auto tiny = build_tokenizer(spm_builder({{"<unk>", 0, TokenType::unknown}, {"a", -1}})
+                                        .set_uint32("tokenizer.ggml.unknown_token_id", 0));
+  ASSERT_TRUE(tiny.ok());
+  EXPECT_EQ(tiny.value()->eos(), kNoToken);
+  const auto bytes = build_tokenizer(bpe_builder({}));
+  ASSERT_TRUE(bytes.ok()) << bytes.error().message;
+  EXPECT_EQ(bytes.value()->bos(), kNoToken);
+  EXPECT_EQ(bytes.value()->encode(""), Ids());
 }
 
 TEST(Vocabulary, GenerationEndsAtDeclaredAndAtWellKnownTokens) {
