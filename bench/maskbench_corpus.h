@@ -57,7 +57,7 @@ inline Compiled compile(const Json& schema) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   Compiled compiled;
-  if (auto gbnf = grammar_of_schema(schema); gbnf.ok()) {
+  if (auto gbnf = grammar_of_schema(schema, {.open_objects = true}); gbnf.ok()) {
     compiled.grammar_bytes = gbnf.value().size();
     compiled.grammar = parse_shared_grammar(gbnf.value());
   } else {

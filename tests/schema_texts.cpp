@@ -1,6 +1,7 @@
 // Tells which texts the grammars of JSON schemas allow, and draws some: for tests that compare
-// schemas with other libraries. Reads lines of {"schema", "texts", "draws", "seed"}, and writes for
-// each a line {"allowed": a list of booleans, "drawn": a list of texts} or {"error": a message}.
+// schemas with other libraries. Reads lines of {"schema", "texts", "draws", "seed", "open": whether
+// objects are; default true}, and writes for each a line {"allowed": a list of booleans, "drawn": a
+// list of texts} or {"error": a message}.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -58,7 +59,9 @@ std::optional<std::string> draw(GrammarMatcher& matcher, std::mt19937& random) {
 }
 
 Result<Json> answer(const Json& request) {
-  KINGLET_ASSIGN(const std::string gbnf, grammar_of_schema(request["schema"]));
+  KINGLET_ASSIGN(
+      const std::string gbnf,
+      grammar_of_schema(request["schema"], {.open_objects = request["open"] != Json(false)}));
   KINGLET_ASSIGN(Grammar grammar, Grammar::parse(gbnf));
   GrammarMatcher matcher(std::make_shared<const Grammar>(std::move(grammar)));
   Json allowed = Json::array();

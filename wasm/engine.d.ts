@@ -373,6 +373,8 @@ export interface EngineAnswerRequest {
   /** A JSON schema that the answer must match, and how many spaces each of its levels has. */
   schema: string;
   indent: number;
+  /** Whether objects may have properties that the schema does not speak of. */
+  openObjects: boolean;
   /** GBNF that the whole answer must match. */
   grammar: string;
   /** The template's text at the end of the prompt, which may have begun a thought or the calls. */

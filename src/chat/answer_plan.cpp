@@ -11,13 +11,30 @@ namespace {
 
 // Returns GBNF of the calls, or of the texts that are valid under the schema.
 Result<std::string> demanded_gbnf(const AnswerDemands& demands, const AnswerPlan& plan,
-                                  bool is_thinking, const Tokenizer& tokenizer) {
+                                  bool is_thinking, bool open_objects, const Tokenizer& tokenizer) {
   const std::vector<MarkToken> marks = mark_tokens(plan.format, tokenizer);
+  const SchemaOptions options{demands.indent, open_objects, demands.cancellation};
   if (demands.must_call) {
     return grammar_of_calls(
-        {demands.tools, plan.tools, plan.format, marks, demands.may_call_several}, is_thinking);
+        {demands.tools, plan.tools, plan.format, marks, demands.may_call_several, options},
+        is_thinking);
   }
-  return grammar_of_answer(*demands.schema, plan.format, marks, is_thinking, demands.indent);
+  return grammar_of_answer(*demands.schema, plan.format, marks, is_thinking, options);
+}
+
+Error useless_grammar(const AnswerDemands& demands, const Error& reason) {
+  const bool never_ends = reason.message.ends_with(kNeverEnds);
+  if (!demands.must_call) {
+    return {ErrorCode::invalid_argument,
+            never_ends ? "the JSON schema, at #: no value is valid: each contains another one"
+                       : largest_part_of_schema(*demands.schema)};
+  }
+  if (never_ends) {
+    return {ErrorCode::invalid_argument,
+            "the tools: no arguments are valid: each value contains another one"};
+  }
+  return {ErrorCode::invalid_argument, cat("the tools: together, their schemas are too large; ",
+                                           largest_part_of_schema(demands.tools))};
 }
 
 Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan& plan,
@@ -29,14 +46,18 @@ Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan&
                  "an answer cannot match a grammar and also a schema or calls of tools"};
   }
   if (is_free) return SharedGrammar();
-  KINGLET_ASSIGN(const std::string gbnf, demanded_gbnf(demands, plan, is_thinking, tokenizer));
-  if (demands.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
-  auto grammar = parse_shared_grammar(gbnf);
-  if (grammar.ok()) return grammar;
-  return Error{
-      ErrorCode::invalid_argument,
-      cat(demands.must_call ? "the tools: their schemas make" : "the JSON schema, at #: it makes",
-          " a grammar that cannot be used: ", grammar.error().message)};
+  // An object that needs a property may need another such object in it, without end, unless it may
+  // have properties that are not named.
+  for (const bool open_objects : {demands.open_objects, true}) {
+    KINGLET_ASSIGN(const std::string gbnf,
+                   demanded_gbnf(demands, plan, is_thinking, open_objects, tokenizer));
+    if (demands.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
+    auto grammar = parse_shared_grammar(gbnf);
+    if (grammar.ok()) return grammar;
+    const bool never_ends = grammar.error().message.ends_with(kNeverEnds);
+    if (open_objects || !never_ends) return useless_grammar(demands, grammar.error());
+  }
+  return SharedGrammar();
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ struct AnswerDemands {
   bool must_call = false;         // the answer must be a call; then `schema` says nothing
   bool may_call_several = true;   // if it must call
   const Json* schema = nullptr;   // a JSON schema that the answer must match
-  size_t indent = 0;              // for the schema: see grammar_of_schema()
+  size_t indent = 0;              // for the schema: see SchemaOptions
+  bool open_objects = false;      // for the schema: see SchemaOptions
   std::string_view grammar = {};  // GBNF that the whole answer must match
   std::optional<uint32_t> n_thinking_most = {};  // tokens of a thought; nullopt: any number
   Cancellation cancellation = {};                // ends the making of a grammar

@@ -39,8 +39,10 @@ struct GenerateOptions {
   bool add_bos = true;
   bool parse_special = true;
   GenerationOptions generation;
-  std::string grammar;      // path of a GBNF file; "": none
-  bool show_speed = false;  // on standard error
+  std::string grammar;        // path of a GBNF file; "": none
+  std::string json_schema;    // path of a JSON schema; "": none
+  bool open_objects = false;  // for the schema: see SchemaOptions
+  bool show_speed = false;    // on standard error
 };
 
 struct ChatOptions {

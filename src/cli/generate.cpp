@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "chat/answer_plan.h"
 #include "cli/commands.h"
 #include "cli/images.h"
 #include "cli/input.h"
@@ -11,6 +12,7 @@
 #include "cli/rate.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
+#include "json/json.h"
 #include "kernels/measured.h"
 #include "session/generation.h"
 #include "session/image_prompt.h"
@@ -84,6 +86,20 @@ Result<std::shared_ptr<const Grammar>> read_grammar(const std::string& path) {
   return std::make_shared<const Grammar>(std::move(grammar));
 }
 
+// Warnings go to standard error.
+Result<SharedGrammar> read_json_schema(const GenerateOptions& options, const Tokenizer& tokenizer) {
+  constexpr size_t kMostLevels = 1000;  // more than the compiler takes, which says so itself
+  KINGLET_ASSIGN(const std::string text, read_text_file(options.json_schema));
+  KINGLET_ASSIGN(const Json schema, parse_json(text, {.depth = kMostLevels}));
+  KINGLET_ASSIGN(AnswerPlan plan,
+                 plan_answer({}, {.schema = &schema, .open_objects = options.open_objects}, "", "",
+                             tokenizer));
+  for (const std::string& warning : plan.warnings) {
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
+  return std::move(plan.grammar);
+}
+
 }  // namespace
 
 Status generate(GenerateOptions options) {
@@ -92,6 +108,9 @@ Status generate(GenerateOptions options) {
     KINGLET_ASSIGN(options.generation.grammar, read_grammar(options.grammar));
   }
   KINGLET_ASSIGN(const auto run, start_run(options.run));
+  if (!options.json_schema.empty()) {
+    KINGLET_ASSIGN(options.generation.grammar, read_json_schema(options, *run->loaded.tokenizer));
+  }
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   KINGLET_ASSIGN(ImagePrompt composed, encode_prompt(options, *run));
   const std::vector<TokenId>& prompt = composed.tokens;

@@ -185,7 +185,16 @@ void add_generate(Program& program) {
                    "Whether to begin with BOS if the model asks for it");
   command.add_flag("--special,!--no-special", options.parse_special,
                    "Whether to recognize control tokens in the prompt");
-  command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
+  auto* grammar =
+      command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
+  auto* schema = command
+                     .add_option("--json-schema", options.json_schema,
+                                 "File with a JSON schema that the answer must match")
+                     ->excludes(grammar);
+  command
+      .add_flag("--open-objects", options.open_objects,
+                "Let the schema's objects have properties of which it says nothing")
+      ->needs(schema);
   add_sampler_options(command, options.sampling);
   add_stop_option(command, options.generation);
   add_lookup_option(command, options.generation);

@@ -51,12 +51,60 @@ struct Scientific {
   int64_t exponent = 0;
 };
 
-bool are_equal_objects(const Json::Object& a, const Json& b) {
+std::vector<const Json::Member*> sorted_members(const Json::Object& object) {
+  std::vector<const Json::Member*> members;
+  members.reserve(object.size());
+  for (const Json::Member& member : object) members.push_back(&member);
+  std::sort(members.begin(), members.end(),
+            [](const Json::Member* a, const Json::Member* b) { return a->first < b->first; });
+  return members;
+}
+
+bool are_equal_objects(const Json::Object& a, const Json::Object& b) {
   if (a.size() != b.size()) return false;
-  return std::all_of(a.begin(), a.end(), [&](const Json::Member& member) {
-    const Json* other = b.find(member.first);
-    return other != nullptr && *other == member.second;
-  });
+  const auto have_equal_names = [](const Json::Member& one, const Json::Member& other) {
+    return one.first == other.first;
+  };
+  if (std::equal(a.begin(), a.end(), b.begin(), have_equal_names)) return a == b;
+  const auto of_a = sorted_members(a);
+  const auto of_b = sorted_members(b);
+  return std::equal(
+      of_a.begin(), of_a.end(), of_b.begin(),
+      [](const Json::Member* one, const Json::Member* other) { return *one == *other; });
+}
+
+void append_canonical(const Json& value, std::string& out) {
+  const auto append = [&out](std::string_view text) { out += cat(text.size(), "\"", text); };
+  switch (value.type()) {
+    case Json::Type::null:
+    case Json::Type::boolean:
+      out += print(value);
+      break;
+    case Json::Type::number: {
+      const Scientific number(value.spelling());
+      out += cat(number.is_negative ? "-" : "+", number.digits, "e", number.exponent);
+      break;
+    }
+    case Json::Type::string:
+      append(value.as_string());
+      break;
+    case Json::Type::array:
+      out += '[';
+      for (const Json& item : value.as_array()) {
+        append_canonical(item, out);
+        out += ',';
+      }
+      out += ']';
+      break;
+    case Json::Type::object:
+      out += '{';
+      for (const Json::Member* member : sorted_members(value.as_object())) {
+        append(member->first);
+        append_canonical(member->second, out);
+      }
+      out += '}';
+      break;
+  }
 }
 
 }  // namespace
@@ -147,9 +195,15 @@ bool operator==(const Json& a, const Json& b) {
     case Json::Type::array:
       return a.as_array() == b.as_array();
     case Json::Type::object:
-      return are_equal_objects(a.as_object(), b);
+      return are_equal_objects(a.as_object(), b.as_object());
   }
   return false;
+}
+
+std::string canonical_text(const Json& value) {
+  std::string text;
+  append_canonical(value, text);
+  return text;
 }
 
 std::string_view json_type_name(Json::Type type) {

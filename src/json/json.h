@@ -106,6 +106,9 @@ class Json {
 // "a number", "an object" and the like.
 std::string_view json_type_name(Json::Type type);
 
+// Returns a text that equal values share, and no others.
+std::string canonical_text(const Json& value);
+
 // Limits of what is parsed.
 struct JsonLimits {
   size_t depth = 128;         // levels of arrays and objects
@@ -113,9 +116,10 @@ struct JsonLimits {
   Cancellation cancellation = {};
 };
 
-// Parses JSON in UTF-8, in a time proportional to its size. The last of equal names counts, at the
-// place of the first. Fails with ErrorCode::invalid_argument; the message says what was found and
-// at which byte. ErrorCode::cancelled.
+// Parses JSON in UTF-8, in a time proportional to its size; the members of an object are sorted.
+// The last of equal names counts, at the place of the first. Fails with
+// ErrorCode::invalid_argument; the message says what was found and at which byte.
+// ErrorCode::cancelled.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
 // Prints JSON: on one line, without spaces; or each item and member on a line of its own, after

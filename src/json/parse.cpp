@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/ascii.h"
 #include "base/format.h"
@@ -10,6 +11,34 @@
 
 namespace kinglet {
 namespace {
+
+// Keeps the last of equal names, at the place of the first. Sorts, because tables of hashes are
+// slow for names that are chosen to be.
+void join_equal_names(Json::Object& members) {
+  std::vector<size_t> order;
+  order.reserve(members.size());
+  for (size_t i = 0; i < members.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const int names = members[a].first.compare(members[b].first);
+    return names != 0 ? names < 0 : a < b;
+  });
+  std::vector<bool> is_repeated(members.size());
+  for (size_t i = 0, first = 0; i < order.size(); ++i) {
+    if (i == 0 || members[order[i]].first != members[order[first]].first) {
+      first = i;
+      continue;
+    }
+    is_repeated[order[i]] = true;
+    members[order[first]].second = std::move(members[order[i]].second);
+  }
+  size_t n_kept = 0;
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (is_repeated[i]) continue;
+    if (n_kept != i) members[n_kept] = std::move(members[i]);
+    ++n_kept;
+  }
+  members.resize(n_kept);
+}
 
 class Parser {
  public:
@@ -25,6 +54,10 @@ class Parser {
  private:
   Error failure(std::string_view what) const {
     return {ErrorCode::invalid_argument, cat("this is not JSON: ", what, " at byte ", at_)};
+  }
+
+  Error too_large(std::string_view what) const {
+    return {ErrorCode::invalid_argument, cat("this JSON has ", what, " at byte ", at_)};
   }
 
   char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -46,7 +79,7 @@ class Parser {
       case '[':
       case '{':
         if (depth == limits_.depth) {
-          return failure(cat("more than ", limits_.depth, " levels of arrays and objects"));
+          return too_large(cat("more than ", limits_.depth, " levels of arrays and objects"));
         }
         return take("[") ? parse_array(depth) : parse_object(depth);
       case '"': {
@@ -76,7 +109,6 @@ class Parser {
 
   Result<Json> parse_object(size_t depth) {
     Json::Object members;
-    std::unordered_map<std::string, size_t> places;
     ++at_;
     skip_spaces();
     if (take("}")) return Json::object();
@@ -87,18 +119,16 @@ class Parser {
       skip_spaces();
       if (!take(":")) return failure("expected \":\"");
       KINGLET_ASSIGN(Json value, parse_value(depth + 1));
-      const auto [known, is_new] = places.try_emplace(name, members.size());
-      if (!is_new) {
-        members[known->second].second = std::move(value);
-      } else if (members.size() == limits_.members) {
-        return failure(cat("an object of more than ", limits_.members, " members"));
-      } else {
-        members.emplace_back(std::move(name), std::move(value));
-      }
+      members.emplace_back(std::move(name), std::move(value));
       skip_spaces();
-      if (take("}")) return Json::from_members(std::move(members));
+      if (take("}")) break;
       if (!take(",")) return failure("expected \",\" or \"}\"");
     }
+    join_equal_names(members);
+    if (members.size() > limits_.members) {
+      return too_large(cat("an object of more than ", limits_.members, " members"));
+    }
+    return Json::from_members(std::move(members));
   }
 
   Result<std::string> parse_string() {

@@ -16,7 +16,7 @@ namespace kinglet::openai {
 namespace {
 
 // The most members of an object in a request.
-constexpr size_t kMostMembers = 1024;
+constexpr size_t kMostMembers = 10'000;
 
 // What a reader of requests needs.
 struct Reading {

@@ -54,36 +54,44 @@ ApiStatus read_logprobs(Fields& fields, ChatRequest& request) {
   return {};
 }
 
+// The JSON schema that an answer must match, if there is one.
+struct AnswerSchema {
+  std::optional<Json> schema = {};
+  bool has_open_objects = false;
+};
+
 // {"type": "json_object"}; other servers accept a schema there, too.
-ApiStatus read_object_format(Fields& fields, std::optional<Json>& schema) {
+ApiStatus read_object_format(Fields& fields, AnswerSchema& answer) {
   const Json* given = fields.find("schema");
+  KINGLET_TRY(fields.take("open_objects", answer.has_open_objects));
   KINGLET_TRY(fields.check_all_known());
-  schema = given == nullptr ? Json{{"type", "object"}} : *given;
+  answer.schema = given == nullptr ? Json{{"type", "object"}} : *given;
   return {};
 }
 
-ApiStatus read_json_schema(const Json& given, std::optional<Json>& schema) {
+ApiStatus read_json_schema(const Json& given, AnswerSchema& answer) {
   Fields fields(given, "response_format.json_schema");
   std::string text;
   bool is_strict = false;
   KINGLET_TRY(fields.take("name", text));
   KINGLET_TRY(fields.take("description", text));
   KINGLET_TRY(fields.take("strict", is_strict));
+  KINGLET_TRY(fields.take("open_objects", answer.has_open_objects));
   const Json* inner = fields.find("schema");
   KINGLET_TRY(fields.check_all_known());
-  schema = inner == nullptr ? Json::object() : *inner;
+  answer.schema = inner == nullptr ? Json::object() : *inner;
   return {};
 }
 
-// {"type": "text" | "json_object" | "json_schema", "json_schema": {"schema": …}}
-ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
+// {"type": "text" | "json_object" | "json_schema", "json_schema": {"schema": …, "open_objects": …}}
+ApiStatus read_response_format(Fields& fields, AnswerSchema& answer) {
   KINGLET_ASSIGN(const Json* format, fields.take_object("response_format"));
   if (format == nullptr) return {};
   Fields given(*format, "response_format");
   std::string type;
   KINGLET_TRY(given.take("type", type));
   if (type == "text") return given.check_all_known();
-  if (type == "json_object") return read_object_format(given, schema);
+  if (type == "json_object") return read_object_format(given, answer);
   KINGLET_ASSIGN(const Json* json_schema, given.take_object("json_schema"));
   if (type != "json_schema" || json_schema == nullptr) {
     return invalid(cat("the response_format ", print(type),
@@ -92,18 +100,19 @@ ApiStatus read_response_format(Fields& fields, std::optional<Json>& schema) {
                    "response_format");
   }
   KINGLET_TRY(given.check_all_known());
-  return read_json_schema(*json_schema, schema);
+  return read_json_schema(*json_schema, answer);
 }
 
 // Decides how the answer is constrained and read.
-ApiStatus plan(const ChosenTools& chosen, const std::optional<Json>& schema,
+ApiStatus plan(const ChosenTools& chosen, const AnswerSchema& answer_schema,
                const std::string& grammar, std::optional<int64_t> n_thinking,
                std::string_view prompt_end, const ServedModel& model, const Patience& patience,
                ChatRequest& request) {
   AnswerDemands demands{.tools = chosen.tools,
                         .must_call = chosen.is_forced,
                         .may_call_several = request.n_calls_most > 1,
-                        .schema = schema ? &*schema : nullptr,
+                        .schema = answer_schema.schema ? &*answer_schema.schema : nullptr,
+                        .open_objects = answer_schema.has_open_objects,
                         .grammar = grammar,
                         .cancellation = patience.cancellation};
   if (n_thinking) demands.n_thinking_most = static_cast<uint32_t>(*n_thinking);
@@ -177,7 +186,7 @@ ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model
   KINGLET_TRY(read_logprobs(fields, request));
   KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
   KINGLET_TRY(read_most_calls(fields, chosen, request));
-  std::optional<Json> schema;
+  AnswerSchema schema;
   KINGLET_TRY(read_response_format(fields, schema));
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));

@@ -93,13 +93,14 @@ ApiStatus add_format(const Json& given, Json& chat) {
   KINGLET_TRY(fields.take("description", text));
   KINGLET_TRY(fields.take("strict", is_strict));
   const Json* schema = fields.find("schema");
+  const Json* open_objects = fields.find("open_objects");
   KINGLET_TRY(fields.check_all_known());
   Json format = {{"type", type}};
-  if (type == "json_schema") {
-    format["json_schema"] = {{"schema", schema == nullptr ? Json::object() : *schema}};
-  } else if (schema != nullptr) {
-    format["schema"] = *schema;
-  }
+  const bool is_schema = type == "json_schema";
+  Json& holder = is_schema ? format["json_schema"] : format;
+  if (is_schema) holder["schema"] = Json::object();
+  if (schema != nullptr) holder["schema"] = *schema;
+  if (open_objects != nullptr) holder["open_objects"] = *open_objects;
   chat["response_format"] = std::move(format);
   return {};
 }

@@ -23,7 +23,7 @@ Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::m
 
 // Returns GBNF for the arguments of a call, in which the names in `known` are those of texts.
 Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const Notation& notation,
-                                 GrammarRules& rules) {
+                                 const SchemaOptions& options, GrammarRules& rules) {
   static const Json anything = Json::object();
   const std::string name = print(known.name);
   if (notation.pieces.has_plain_names && !schema::is_plain_name(known.name)) {
@@ -31,9 +31,12 @@ Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const
   }
   const Json* function = tool.find("function");
   const Json* parameters = function == nullptr ? nullptr : function->find("parameters");
-  schema::SchemaCompiler compiler(parameters == nullptr ? anything : *parameters, notation, rules);
+  schema::SchemaCompiler compiler(parameters == nullptr ? anything : *parameters, notation, rules,
+                                  {0, options.open_objects, options.cancellation});
   auto arguments = compiler.compile_arguments(known.text_parameters);
-  if (!arguments.ok()) return invalid(cat("the tool ", name, ": ", arguments.error().message));
+  if (!arguments.ok()) {
+    return Error{arguments.error().code, cat("the tool ", name, ": ", arguments.error().message)};
+  }
   if (!arguments.value().empty()) return arguments;
   return invalid(cat("the tool ", name, ": its parameters allow no object"));
 }
@@ -59,8 +62,8 @@ Result<std::string> grammar_of_calls(const CallRules& given, bool is_thinking) {
   const std::string id = repeat("[a-zA-Z0-9]", 9, 9);
   std::vector<std::string> calls;
   for (size_t i = 0; i < given.known.size(); ++i) {
-    KINGLET_ASSIGN(std::string arguments,
-                   arguments_of(given.tools.as_array()[i], given.known[i], notation, rules));
+    KINGLET_ASSIGN(std::string arguments, arguments_of(given.tools.as_array()[i], given.known[i],
+                                                       notation, given.options, rules));
     const std::string name = print(given.known[i].name);
     std::vector<std::string> call = {literal(name.substr(1, name.size() - 2))};
     if (!pieces.id_mark.empty()) call.insert(call.end(), {piece_of(pieces.id_mark), id});
@@ -86,13 +89,13 @@ Result<std::string> grammar_of_calls(const CallRules& given, bool is_thinking) {
 
 Result<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
                                       const std::vector<MarkToken>& marks, bool is_thinking,
-                                      size_t indent) {
+                                      const SchemaOptions& options) {
   GrammarRules rules;
   std::vector<std::string> parts;
   if (is_thinking) {
     KINGLET_ASSIGN(parts, rest_of_thought(format, marks, rules));
   }
-  KINGLET_ASSIGN(std::string answer, schema::schema_to_gbnf(schema, rules, indent));
+  KINGLET_ASSIGN(std::string answer, schema::schema_to_gbnf(schema, rules, options));
   parts.push_back(std::move(answer));
   return rules.grammar(sequence(parts));
 }

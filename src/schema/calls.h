@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "json/json.h"
+#include "schema/schema.h"
 #include "text/answer/answer_format.h"
 #include "text/answer/calls.h"
 
@@ -26,6 +27,7 @@ struct CallRules {
   const AnswerFormat& format;
   const std::vector<MarkToken>& marks;  // of the format, which are matched as tokens
   bool may_be_several = true;           // calls in one answer, if the notation allows that
+  SchemaOptions options = {};           // for the tools' schemas; `indent` says nothing
 };
 
 // Returns the grammar of one call or more. `is_thinking`: the prompt has begun a thought, and the
@@ -36,6 +38,6 @@ Result<std::string> grammar_of_calls(const CallRules& rules, bool is_thinking);
 // Returns the grammar of a schema, see grammar_of_schema(). `is_thinking`: as above.
 Result<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
                                       const std::vector<MarkToken>& marks, bool is_thinking,
-                                      size_t indent = 0);
+                                      const SchemaOptions& options = {});
 
 }  // namespace kinglet

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "schema/gbnf.h"
 #include "schema/numbers.h"
+#include "schema/text_tree.h"
 
 namespace kinglet::schema {
 namespace {
@@ -59,9 +60,10 @@ std::vector<std::string_view> implied_types(const PlainSchema& schema) {
 
 }  // namespace
 
-Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules, size_t indent) {
+Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules,
+                                   const SchemaOptions& options) {
   KINGLET_ASSIGN(std::string root,
-                 SchemaCompiler(schema, Notation::json(), rules, indent).compile());
+                 SchemaCompiler(schema, Notation::json(), rules, options).compile());
   if (!root.empty()) return root;
   Refusal refusal;
   refusal.set("#", kNoValue);
@@ -69,12 +71,14 @@ Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules, size
 }
 
 SchemaCompiler::SchemaCompiler(const Json& schema, const Notation& notation, GrammarRules& rules,
-                               size_t indent)
+                               const SchemaOptions& options)
     : schema_(schema),
       notation_(notation),
       rules_(rules),
-      indent_(indent),
-      n_levels_(indent > 0 ? kMaxLevels : 0),
+      indent_(options.indent),
+      n_levels_(options.indent > 0 ? kMaxLevels : 0),
+      are_objects_open_(options.open_objects),
+      refusal_(options.cancellation),
       resolver_(schema, refusal_),
       quoted_(quoted_spellings(notation, languages_)) {}
 
@@ -100,6 +104,8 @@ std::string SchemaCompiler::refuse(std::string_view at, std::string_view message
 std::string SchemaCompiler::convert(Schema schema, std::string_view at) {
   if (depth_ == kMaxSchemaDepth) refuse_depth(at, refusal_);
   if (refusal_.is_set()) return {};
+  constexpr size_t kSteps = 50;
+  refusal_.count(kSteps);
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   ++depth_;
   std::string found = convert_checked(checked, schema, at);
@@ -170,7 +176,7 @@ std::string SchemaCompiler::reference(const Json& reference, std::string_view at
   if (refusal_.is_set()) return {};
   const std::string& pointer = reference.as_string();
   const std::string key = cat(level_, " ", static_cast<int>(place_), " ", pointer);
-  if (open_.contains(key)) return refuse(at, cat("\"", pointer, "\" is defined by itself"));
+  if (open_.contains(key)) return refuse(at, cat(shown(pointer), " is defined by itself"));
   if (empty_references_.contains(key)) return {};
   Reference& known = references_[key];
   if (!known.rule.empty()) {
@@ -227,19 +233,36 @@ std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& sc
 
 std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_view at) {
   if (place_ == Place::arguments) return {};
-  std::vector<std::string> parts;
+  std::vector<std::string> texts;
+  const bool are_literals = notation_.is_json && !is_indented();
   for (const Json* value : enumerated(schema, at)) {
-    parts.push_back(spelled(*value, place_ == Place::text, at));
+    texts.push_back(are_literals ? print(*value) : spelled(*value, place_ == Place::text, at));
   }
-  return alternatives(parts);
+  return as_rule(are_literals ? one_of_texts(std::move(texts), at) : alternatives(texts), at);
+}
+
+// Returns what is long as a rule, so that it is in the grammar once.
+std::string SchemaCompiler::as_rule(std::string text, std::string_view at) {
+  constexpr size_t kLong = 200;
+  return text.size() > kLong ? rules_.add(at, text) : text;
+}
+
+// Matches one of the texts. Those of many have a tree: few of them can go on at each step.
+std::string SchemaCompiler::one_of_texts(std::vector<std::string> texts, std::string_view at) {
+  constexpr size_t kFew = 64;
+  if (texts.size() > kFew) return tree_of_texts(std::move(texts), at, rules_);
+  for (std::string& text : texts) text = literal(text);
+  return alternatives(texts);
 }
 
 // Returns the values of "enum" that the other keywords allow.
 std::vector<const Json*> SchemaCompiler::enumerated(const PlainSchema& schema,
                                                     std::string_view at) {
   std::vector<const Json*> values;
+  ValueRules rules = rules_for_values(schema, at);
   for (const Content& content : list_of(schema, "enum", at, refusal_)) {
-    if (allows(schema, *content.json, at)) values.push_back(content.json);
+    if (refusal_.is_set()) return {};
+    if (allows(rules, *content.json, at)) values.push_back(content.json);
   }
   return values;
 }
@@ -285,7 +308,7 @@ std::string SchemaCompiler::spelled_string(std::string_view text, bool is_text,
   }
   check_work();
   if (!parts.empty()) return alternatives(parts);
-  return refuse(at, cat("a call of this model cannot have the value ", print(text)));
+  return refuse(at, cat("a call of this model cannot have the value ", shown(text)));
 }
 
 // Writes a list or an object.
@@ -385,6 +408,9 @@ std::string SchemaCompiler::number(std::string_view type, const PlainSchema& sch
             [](const Json* a, const Json* b) { return a->as_double() < b->as_double(); });
   std::vector<std::string> parts;
   const auto add = [&](const NumberRange& part) {
+    constexpr size_t kSteps = 500;
+    refusal_.count(kSteps);
+    if (refusal_.is_set()) return;
     const auto numbers = numbers_to_gbnf(part, at, rules_);
     if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
     if (numbers.ok() && !numbers.value().empty()) parts.push_back(rules_.add(at, numbers.value()));

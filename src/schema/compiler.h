@@ -19,19 +19,20 @@
 #include "schema/notation.h"
 #include "schema/resolve.h"
 #include "schema/rules.h"
+#include "schema/schema.h"
 
 namespace kinglet::schema {
 
-// Returns GBNF for the JSON texts that are valid under the schema. Errors and `indent`: see
-// grammar_of_schema().
-Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules, size_t indent = 0);
+// Returns GBNF for the JSON texts that are valid under the schema: see grammar_of_schema().
+Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules,
+                                   const SchemaOptions& options);
 
 // Functions that return GBNF return an empty text if no value is valid.
 class SchemaCompiler {
  public:
-  // `indent`: only for JSON.
+  // `indent` is only for JSON.
   SchemaCompiler(const Json& schema, const Notation& notation, GrammarRules& rules,
-                 size_t indent = 0);
+                 const SchemaOptions& options);
 
   // Converts values.
   Result<std::string> compile();
@@ -65,6 +66,7 @@ class SchemaCompiler {
     std::vector<OtherProperties> patterns;
     Schema undeclared;  // of all other properties
     bool is_open;       // there may be some
+    bool is_narrowed;   // there may not, but the schema does not say so
     PropertyNames names;
     std::unordered_set<std::string_view> required;
     Limits limits;
@@ -100,6 +102,15 @@ class SchemaCompiler {
     bool is_empty = false;  // no value is valid
   };
 
+  // A plain schema, made ready to look at many values.
+  struct ValueRules {
+    PlainSchema schema;
+    Names types = {};
+    Names limited = {};               // the types of which its keywords speak
+    const Language* texts = nullptr;  // of strings; null: not known yet
+    std::unordered_map<std::string_view, Schema> named = {};  // by "properties"
+  };
+
   struct Member {
     std::string text;  // GBNF
     bool is_required;
@@ -126,12 +137,17 @@ class SchemaCompiler {
   std::string of_type(std::string_view type, const PlainSchema& schema, std::string_view at);
 
   std::string enumeration(const PlainSchema& schema, std::string_view at);
+  std::string one_of_texts(std::vector<std::string> texts, std::string_view at);
+  std::string as_rule(std::string text, std::string_view at);
   std::vector<const Json*> enumerated(const PlainSchema& schema, std::string_view at);
   bool is_valid(Schema schema, const Json& value, std::string_view at);
-  bool allows(const PlainSchema& schema, const Json& value, std::string_view at);
+  ValueRules rules_for_values(const PlainSchema& schema, std::string_view at);
+  bool is_listed(const ValueRules& rules, std::string_view keyword, const Json& value,
+                 std::string_view at);
+  bool allows(ValueRules& rules, const Json& value, std::string_view at);
   bool allows_number(const PlainSchema& schema, const Json& value, std::string_view at);
   bool allows_list(const PlainSchema& schema, const Json::Array& items, std::string_view at);
-  bool allows_object(const PlainSchema& schema, const Json& value, std::string_view at);
+  bool allows_object(ValueRules& rules, const Json& value, std::string_view at);
   std::string spelled(const Json& value, bool is_text, std::string_view at);
   std::string spelled_string(std::string_view text, bool is_text, std::string_view at);
   std::string spelled_parts(const Json& value, std::string_view at);
@@ -148,6 +164,7 @@ class SchemaCompiler {
   std::string property(std::string_view name, const ObjectParts& parts, std::string_view at);
   std::string other_properties(const ObjectParts& parts, const OtherProperties* some,
                                std::string_view at);
+  void check_name(std::string_view name, std::string_view at);
   std::string pair(const Language* names, Schema schema, std::string_view at);
   std::string braces(const Members& parts, std::string_view at);
   std::string shuffled_members(const std::vector<Member>& members, const std::string& pair,
@@ -167,7 +184,7 @@ class SchemaCompiler {
                           std::string_view at);
   std::optional<std::vector<Json>> values_of(Schema schema, std::string_view at);
   std::string brackets(const std::vector<std::string>& tuple, const std::string& item,
-                       uint64_t least, uint64_t most) const;
+                       uint64_t least, uint64_t most, std::string_view at);
   std::string enclosed(char open, const std::string& inside, char close, bool may_be_empty) const;
 
   std::string string(const PlainSchema& schema, bool is_text, std::string_view at);
@@ -179,6 +196,7 @@ class SchemaCompiler {
   const Language* texts_of_any_length(const PlainSchema& schema, std::string_view at);
   const Language* pattern_texts(const std::string& pattern, std::string_view at);
   std::string of_language(const Spelling& spelling, const Language* texts, std::string_view at);
+  void count_pattern(std::string_view pattern);
   void refuse_pattern(std::string_view pattern, const Error& reason, std::string_view at);
   void check_work();
 
@@ -198,6 +216,7 @@ class SchemaCompiler {
   GrammarRules& rules_;
   const size_t indent_;
   const size_t n_levels_;
+  const bool are_objects_open_;
   Refusal refusal_;
   SchemaResolver resolver_;
   Languages languages_;
@@ -213,6 +232,9 @@ class SchemaCompiler {
   std::unordered_map<std::string, std::string> rule_names_;
   std::unordered_set<std::string> empty_references_;  // for which no value is valid
   std::unordered_map<InsideKey, Inside, InsideHash> inside_;
+  // By schema, and the canonical texts of lists, sorted, by list.
+  std::unordered_map<const void*, std::vector<ValueRules>> value_rules_;
+  std::unordered_map<const void*, std::vector<std::string>> listed_;
   std::unordered_map<std::string, const Language*> patterns_;
 
   int depth_ = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/format.h"
@@ -105,7 +106,7 @@ std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at)
   if (is_unique != nullptr && is_unique->json->is_boolean() && is_unique->json->as_boolean() &&
       prefix.empty()) {
     const auto values = values_of(parts.items, parts.items_at);
-    if (values && values->size() <= kMostDifferent) return unique_list(*values, parts, at);
+    if (values) return unique_list(*values, parts, at);
   }
   return plain_list(parts, at);
 }
@@ -125,22 +126,24 @@ std::string SchemaCompiler::plain_list(const ListParts& parts, std::string_view 
   if (most > tuple.size()) item = convert_inside(Place::value, parts.items, parts.items_at);
   if (item.empty()) most = std::min<uint64_t>(most, tuple.size());
   if (parts.least > most) return {};
-  return rules_.add(at, brackets(tuple, item, parts.least, most));
+  return rules_.add(at, brackets(tuple, item, parts.least, most, at));
 }
 
 std::string SchemaCompiler::brackets(const std::vector<std::string>& tuple, const std::string& item,
-                                     uint64_t least, uint64_t most) const {
+                                     uint64_t least, uint64_t most, std::string_view at) {
   const auto others = [&](uint64_t n) {
     if (item.empty()) return std::string();
-    return repeat(sequence({comma(), item}), least > n ? least - n : 0,
-                  most == kUnlimited ? kUnlimited : most - n);
+    return rules_.repeated(at, sequence({comma(), item}), least > n ? least - n : 0,
+                           most == kUnlimited ? kUnlimited : most - n);
   };
   if (tuple.empty()) {
     const std::string inside = item.empty() ? "" : sequence({item, others(1)});
     return enclosed('[', inside, ']', least == 0);
   }
   std::string rest = others(tuple.size());
+  constexpr size_t kInOneRule = 16;  // otherwise, its text would be copied again and again
   for (size_t i = tuple.size(); i-- > 0;) {
+    if (i % kInOneRule == kInOneRule - 1 && !rest.empty()) rest = rules_.add(at, rest);
     rest = sequence({i == 0 ? "" : comma(), tuple[i], rest});
     if (i > 0 && i >= least) rest = repeat(rest, 0, 1);
   }
@@ -153,7 +156,7 @@ std::string SchemaCompiler::unique_list(const std::vector<Json>& values, const L
   if (parts.least > values.size() || parts.most < parts.least) return {};
   std::vector<std::string> items;
   const size_t outer_level = std::exchange(level_, std::min(level_ + 1, n_levels_));
-  for (const Json& value : values) items.push_back(spelled(value, false, at));
+  for (const Json& value : values) items.push_back(as_rule(spelled(value, false, at), at));
   level_ = outer_level;
   Different writer(items, parts.least, parts.most, comma(), at, rules_);
   std::string inside;
@@ -170,15 +173,17 @@ std::string SchemaCompiler::unique_list(const std::vector<Json>& values, const L
 // Returns the values that the schema allows, if there are only a few.
 std::optional<std::vector<Json>> SchemaCompiler::values_of(Schema schema, std::string_view at) {
   std::vector<Json> values;
+  std::set<std::string> known;
   const auto add = [&](Json value) {
-    if (std::find(values.begin(), values.end(), value) == values.end()) {
-      values.push_back(std::move(value));
-    }
+    if (known.insert(canonical_text(value)).second) values.push_back(std::move(value));
   };
   for (const PlainSchema& variant : resolver_.variants(schema, at)) {
     const Names types = types_of(variant, at, refusal_);
     if (variant.has("enum")) {
-      for (const Json* value : enumerated(variant, at)) add(*value);
+      for (const Json* value : enumerated(variant, at)) {
+        add(*value);
+        if (values.size() > kMostDifferent) return std::nullopt;
+      }
     } else if (types.empty() || variant.has(kNotEnum)) {
       return std::nullopt;
     }

@@ -36,6 +36,13 @@ bool is_json(const Content& content, const Json& value) {
   return content.json != nullptr && *content.json == value;
 }
 
+// Whether one of the properties may be there.
+bool allows_some(const std::vector<Property>& properties) {
+  return std::any_of(properties.begin(), properties.end(), [](const Property& property) {
+    return !is_json(property.schema, Json(false));
+  });
+}
+
 }  // namespace
 
 std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
@@ -79,9 +86,10 @@ void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const
 // `some`: of these properties, the object must have one that it does not declare.
 std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProperties* some,
                                       std::string_view at) {
-  const ObjectParts parts = object_parts(schema, at);
+  ObjectParts parts = object_parts(schema, at);
   std::vector<Member> members;
   for (const std::string_view name : parts.declared) {
+    refusal_.count(1 + parts.patterns.size() * (1 + name.size()));
     if (refusal_.is_set()) return {};
     const bool is_required = parts.required.contains(name);
     std::string value = property(name, parts, at);
@@ -91,7 +99,13 @@ std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProp
     const std::string text = member(key(name, place), std::move(value));
     members.push_back({rules_.add(place, text), is_required});
   }
-  const std::string pair = other_properties(parts, nullptr, at);
+  std::string pair = other_properties(parts, nullptr, at);
+  const bool needs_more = some != nullptr || (pair.empty() && parts.limits.least > members.size());
+  if (parts.is_narrowed && needs_more) {
+    parts.is_open = true;
+    if (some == nullptr) parts.limits.most = std::min(parts.limits.most, parts.limits.least);
+    pair = other_properties(parts, nullptr, at);
+  }
   const std::string one = some == nullptr ? "" : other_properties(parts, some, at);
   if (some != nullptr && one.empty()) return {};
   const std::string written = braces({members, pair, one, parts.limits, parts.is_combined}, at);
@@ -119,14 +133,15 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
     parts.patterns.push_back(
         {pattern_texts(std::string(pattern), at), value, below(at, "patternProperties", pattern)});
   }
-  // JSON Schema leaves objects open. A tool cannot do anything with arguments that it does not
-  // name.
-  const bool is_closed =
-      !notation_.is_json && (!patterns.empty() || schema.has("properties") || !required.empty());
   const Content* others = schema.find("additionalProperties");
   if (others != nullptr && is_json(*others, Json())) others = nullptr;
-  parts.is_open =
-      !parts.names.all && (others == nullptr ? !is_closed : !is_json(*others, Json(false)));
+  // Names that must be absent name nothing.
+  const bool names_some = !required.empty() || allows_some(patterns) || allows_some(properties) ||
+                          (schema.has("properties") && properties.empty());
+  parts.is_narrowed = !are_objects_open_ && names_some && others == nullptr && !parts.names.all &&
+                      !schema.has("propertyNames");
+  parts.is_open = !parts.names.all && !parts.is_narrowed &&
+                  (others == nullptr || !is_json(*others, Json(false)));
   parts.undeclared = others == nullptr ? Schema{&anything} : *others;
 
   std::unordered_set<std::string_view> seen;
@@ -163,8 +178,9 @@ SchemaCompiler::PropertyNames SchemaCompiler::names_of(Schema schema, std::strin
       languages.push_back(texts(variant, place));
       names.all.reset();
     }
+    ValueRules rules = rules_for_values(variant, place);
     for (const Content& value : list_of(variant, "enum", place, refusal_)) {
-      if (!value.json->is_string() || !allows(variant, *value.json, place)) continue;
+      if (!value.json->is_string() || !allows(rules, *value.json, place)) continue;
       languages.push_back(languages_.text(value.json->as_string()));
       if (names.all) names.all->push_back(value.json->as_string());
     }
@@ -217,6 +233,8 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, const Oth
   if (is_plain && parts.is_open && some == nullptr) {
     std::string value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
     if (value.empty()) return {};
+    for (const std::string_view declared : parts.declared) check_name(declared, at);
+    if (refusal_.is_set()) return {};
     const std::string name = other_names(parts.declared, below(at, "name"), rules_);
     return rules_.add(below(at, "pair"), member({name, colon()}, std::move(value)));
   }
@@ -228,6 +246,7 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, const Oth
       if (j != i) taken.push_back(parts.patterns[j].names);
     }
     for (const std::string_view name : parts.declared) taken.push_back(languages_.text(name));
+    if (languages_.is_exhausted()) break;
     const Language* free = languages_.complement(languages_.alternation(std::move(taken)));
     Languages::Parts demanded = {parts.names.language, kind.names, free};
     if (some != nullptr) demanded.push_back(some->names);
@@ -238,6 +257,17 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, const Oth
     pairs.push_back(pair(names, schema, kind.at));
   }
   return alternatives(pairs);
+}
+
+// Refuses a name that is too long for a grammar of the other names, in which each character is a
+// branch.
+void SchemaCompiler::check_name(std::string_view name, std::string_view at) {
+  constexpr size_t kLongest = 1000;
+  constexpr size_t kSteps = 20;
+  refusal_.count(kSteps * name.size());
+  if (name.size() <= kLongest) return;
+  refuse(at, cat("a name of ", name.size(), " bytes beside properties that are not named is not ",
+                 "supported: expected ", kLongest, " at most"));
 }
 
 // Converts a property with any of these names.
@@ -253,7 +283,7 @@ std::string SchemaCompiler::pair(const Language* names, Schema schema, std::stri
 std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_view at) {
   const CallNotation& pieces = notation_.pieces;
   if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
-    refusal_.set(at, cat("a call of this model cannot have the name ", print(name)));
+    refusal_.set(at, cat("a call of this model cannot have the name ", shown(name)));
   }
   if (are_tagged()) return {literal(cat(pieces.argument_begin, name, pieces.key_end))};
   if (pieces.has_plain_keys) return {literal(name), colon()};
@@ -402,11 +432,12 @@ std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
     if (pair.empty() || most == 0) {
       if (least == 0 && n > 0) rests[n] = kEmptyText;
     } else if (n > 0) {
-      rests[n] = repeat(sequence({separator, pair}), least, most);
+      rests[n] = rules_.repeated(at, sequence({separator, pair}), least, most);
     } else {
       const uint64_t more = most == kUnlimited ? most : most - 1;
       const uint64_t least_more = least > 0 ? least - 1 : 0;
-      rests[n] = sequence({pair, repeat(sequence({separator, pair}), least_more, more)});
+      rests[n] =
+          sequence({pair, rules_.repeated(at, sequence({separator, pair}), least_more, more)});
     }
   }
   for (size_t i = members.size(); i-- > 0;) {

@@ -54,6 +54,8 @@ std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchem
     return spelling.enclose(rules_.repeated("chars", any_character(spelling), least, most));
   }
   if (patterns.size() == 1 && is_of_any_length && spelling.language == nullptr) {
+    count_pattern(patterns[0]);
+    if (refusal_.is_set()) return {};
     const auto written = pattern_gbnf(patterns[0], spelling.characters);
     if (!written.ok()) {
       refuse_pattern(patterns[0], written.error(), at);
@@ -143,15 +145,23 @@ const Language* SchemaCompiler::texts_of_any_length(const PlainSchema& schema,
 const Language* SchemaCompiler::pattern_texts(const std::string& pattern, std::string_view at) {
   const Language*& texts = patterns_[pattern];
   if (texts != nullptr) return texts;
+  count_pattern(pattern);
+  if (refusal_.is_set()) return languages_.none();
   const auto language = pattern_language(pattern, languages_);
   if (!language.ok()) refuse_pattern(pattern, language.error(), at);
   texts = language.ok() ? language.value() : languages_.none();
   return texts;
 }
 
+// A few characters of a pattern may stand for hundreds of ranges.
+void SchemaCompiler::count_pattern(std::string_view pattern) {
+  constexpr size_t kSteps = 50;
+  refusal_.count(kSteps * pattern.size());
+}
+
 void SchemaCompiler::refuse_pattern(std::string_view pattern, const Error& reason,
                                     std::string_view at) {
-  refusal_.set(at, cat("the pattern ", print(pattern)), reason);
+  refusal_.set(at, cat("the pattern ", shown(pattern)), reason);
 }
 
 // Returns GBNF for strings whose text is in the language.

@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/utf8.h"
 
 namespace kinglet::schema {
 namespace {
@@ -94,8 +95,16 @@ constexpr auto kAnnotations = std::to_array<std::string_view>({"$schema",
                                                                "xml"});
 
 // The most properties of an object, and of all objects of a schema.
-constexpr size_t kMostProperties = 2000;
-constexpr size_t kMostPropertiesInAll = 5000;
+constexpr size_t kMostProperties = 10'000;
+constexpr size_t kMostPropertiesInAll = 20'000;
+
+// The most steps of work on a schema.
+constexpr size_t kMostSteps = 10'000'000;
+
+// The most bytes of a place in a schema, of one of its names, and of a value, in messages.
+constexpr size_t kMostPlaceBytes = 2000;
+constexpr size_t kMostNameBytes = 200;
+constexpr size_t kMostValueBytes = 200;
 
 // The largest whole number up to which doubles have all.
 constexpr int64_t kMaxCount = (int64_t{1} << 53) - 1;
@@ -110,10 +119,17 @@ const Keyword* find_keyword(std::string_view name) {
 // Whether schemas can have the keyword. Those with a space are only for PlainSchema.
 bool is_of_schemas(std::string_view keyword) { return keyword.find(' ') == keyword.npos; }
 
+// Returns the first bytes of a text that are whole characters.
+std::string_view beginning(std::string_view text, size_t n_bytes) {
+  if (text.size() <= n_bytes) return text;
+  while (n_bytes > 0 && (static_cast<unsigned char>(text[n_bytes]) & 0xc0) == 0x80) --n_bytes;
+  return text.substr(0, n_bytes);
+}
+
 // Refuses a keyword whose value is of a wrong type.
 void refuse_value(std::string_view at, std::string_view keyword, const Json& value,
                   std::string_view expected, Refusal& refusal) {
-  refusal.set(at, cat("\"", keyword, "\" is ", print(value), ", expected ", expected));
+  refusal.set(at, cat("\"", keyword, "\" is ", shown(value), ", expected ", expected));
 }
 
 }  // namespace
@@ -164,9 +180,29 @@ void Refusal::set(std::string_view at, std::string_view what, const Error& reaso
   set(at, cat(what, " is not supported: ", reason.message));
 }
 
+void Refusal::count(size_t n_steps) {
+  constexpr size_t kBetweenChecks = 1000;
+  n_steps_ += n_steps;
+  if (n_steps_ > kMostSteps) {
+    set("#", "its lists and combinations are too large: they take too many steps to compile");
+  }
+  if (n_steps_ - n_checked_ < kBetweenChecks) return;
+  n_checked_ = n_steps_;
+  if (is_set() || !cancellation_.requested()) return;
+  code_ = ErrorCode::cancelled;
+  message_ = "the work on the JSON schema was cancelled";
+}
+
+std::string shown(const Json& value) {
+  const std::string text = print(value);
+  const std::string_view begin = beginning(text, kMostValueBytes);
+  return begin.size() == text.size() ? text : cat(begin, "…");
+}
+
 std::string below(std::string_view at, std::string_view key) {
-  std::string place = cat(at, "/");
-  for (const char c : key) {
+  std::string place = at.size() > kMostPlaceBytes ? "#/…/" : cat(at, "/");
+  const std::string_view begin = beginning(key, kMostNameBytes);
+  for (const char c : begin) {
     if (c == '~') {
       place += "~0";
     } else if (c == '/') {
@@ -175,6 +211,7 @@ std::string below(std::string_view at, std::string_view key) {
       place += c;
     }
   }
+  if (begin.size() < key.size()) place += "…";
   return place;
 }
 
@@ -224,9 +261,10 @@ CheckedSchema check_schema(Schema schema, std::string_view at, Refusal& refusal)
   if (value.is_boolean()) return {.boolean = value.as_boolean()};
   CheckedSchema checked;
   if (!value.is_object()) {
-    refusal.set(at, cat("found ", print(value), ", expected a schema"));
+    refusal.set(at, cat("found ", shown(value), ", expected a schema"));
     return checked;
   }
+  refusal.count(value.size());
   for (const auto& [keyword, content] : value.as_object()) {
     if (is_of_schemas(keyword) && find_keyword(keyword) != nullptr) {
       checked.keywords.push_back(keyword);
@@ -242,6 +280,8 @@ std::vector<Content> list_of(const PlainSchema& schema, std::string_view keyword
   const Content* content = schema.find(keyword);
   std::vector<Content> items;
   if (content == nullptr) return items;
+  refusal.count(content->merged != nullptr ? content->merged->contents.size()
+                                           : content->json->size());
   if (content->merged != nullptr) return content->merged->contents;
   if (!content->json->is_array()) {
     refuse_value(at, keyword, *content->json, "a list", refusal);
@@ -256,6 +296,7 @@ std::vector<Property> properties_of(const PlainSchema& schema, std::string_view 
   const Content* content = schema.find(keyword);
   std::vector<Property> properties;
   if (content == nullptr) return properties;
+  refusal.count(content->merged != nullptr ? content->merged->names.size() : content->json->size());
   if (content->merged != nullptr) {
     const auto& [contents, names, is_negated] = *content->merged;
     for (size_t i = 0; i < names.size(); ++i) properties.push_back({names[i], contents[i]});
@@ -272,7 +313,10 @@ std::vector<Property> properties_of(const PlainSchema& schema, std::string_view 
 std::vector<std::string_view> required_of(const PlainSchema& schema, std::string_view at,
                                           Refusal& refusal) {
   const Content* content = schema.find("required");
-  if (content != nullptr && content->merged != nullptr) return content->merged->names;
+  if (content != nullptr && content->merged != nullptr) {
+    refusal.count(content->merged->names.size());
+    return content->merged->names;
+  }
   std::vector<std::string_view> names;
   for (const Content& item : list_of(schema, "required", at, refusal)) {
     if (item.json->is_string()) {
@@ -300,7 +344,7 @@ std::vector<std::string_view> types_of(const PlainSchema& schema, std::string_vi
     }
     std::string known;
     for (const std::string_view name : kTypeNames) known += cat(known.empty() ? "" : ", ", name);
-    refusal.set(at, cat("the type ", print(*type), " is unknown; it is one of ", known));
+    refusal.set(at, cat("the type ", shown(*type), " is unknown; it is one of ", known));
   }
   return types;
 }

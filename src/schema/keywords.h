@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "json/json.h"
 
@@ -76,25 +77,38 @@ std::string_view type_of_keyword(std::string_view keyword);
 // their end, but not after each step: after a refusal, their results mean nothing.
 class Refusal {
  public:
+  explicit Refusal(Cancellation cancellation = {}) : cancellation_(cancellation) {}
+
   // Only the first one counts. `at`: the place in the schema, such as "#/properties/name".
   void set(std::string_view at, std::string_view message);
   // The message is that `what` is not supported, and why.
   void set(std::string_view at, std::string_view what, const Error& reason);
 
+  // Counts steps of work, whose number grows with the square of a schema's size or faster. Refuses
+  // a schema that takes too many, and one whose conversion is cancelled.
+  void count(size_t n_steps = 1);
+
   bool is_set() const { return !message_.empty(); }
-  // An ErrorCode::invalid_argument.
-  Error error() const { return {ErrorCode::invalid_argument, message_}; }
+  // An ErrorCode::invalid_argument, or ErrorCode::cancelled.
+  Error error() const { return {code_, message_}; }
 
  private:
+  Cancellation cancellation_;
+  size_t n_steps_ = 0;
+  size_t n_checked_ = 0;  // the steps at which the cancellation was looked at
+  ErrorCode code_ = ErrorCode::invalid_argument;
   std::string message_;
 };
 
-// Returns a place below another, as a JSON pointer.
+// Returns the value as JSON, cut where it is long: for messages.
+std::string shown(const Json& value);
+
+// Returns a place below another, as a JSON pointer. What is very long is left out.
 std::string below(std::string_view at, std::string_view key);
 std::string below(std::string_view at, std::string_view keyword, std::string_view key);
 std::string below(std::string_view at, std::string_view keyword, size_t index);
 
-// Refuses a schema whose conversion would take seconds, in which a page could do nothing else.
+// Refuses schemas of too many properties.
 void check_size(const Json& schema, Refusal& refusal);
 
 struct CheckedSchema {

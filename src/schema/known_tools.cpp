@@ -1,4 +1,6 @@
 #include <cstdint>
+#include <string_view>
+#include <unordered_map>
 
 #include "schema/calls.h"
 #include "schema/resolve.h"
@@ -16,42 +18,63 @@ uint8_t type_named(const Json& name) {
   return name == "object" ? kObjectType : kAnyType;
 }
 
-// Returns the types that a schema allows. A schema without a type, but with keywords of strings, is
-// one of strings.
-uint8_t types_of(const Json& schema, const Json& root, int depth) {
-  constexpr int kMostDepth = 16;
-  if (!schema.is_object() || depth > kMostDepth) return kAnyType;
-  uint8_t types = kAnyType;
-  const auto either = [](const Json& items, const auto& types_of_item) {
-    uint8_t some = 0;
-    for (const Json& item : items.as_array()) some |= types_of_item(item);
-    return some;
-  };
-  const auto inside = [&](const Json& inner) { return types_of(inner, root, depth + 1); };
-  const auto of_value = [](const Json& value) { return type_of_json(print(value)); };
-  for (const auto& [keyword, value] : schema.as_object()) {
-    if (keyword == "type")
-      types &= value.is_array() ? either(value, type_named) : type_named(value);
-    if (keyword == "const") types &= of_value(value);
-    if (keyword == "enum" && value.is_array()) types &= either(value, of_value);
-    if ((keyword == "anyOf" || keyword == "oneOf") && value.is_array()) {
-      types &= either(value, inside);
-    }
-    if (keyword == "allOf" && value.is_array()) {
-      for (const Json& part : value.as_array()) types &= inside(part);
-    }
-    if (keyword == "$ref") {
-      const Json* found = schema::find_reference(root, value);
-      if (found != nullptr) types &= inside(*found);
-    }
-    const bool is_of_strings = keyword == "minLength" || keyword == "maxLength" ||
-                               keyword == "pattern" || keyword == "format";
-    if (is_of_strings && (types & kStringType) != 0 && !schema.contains("type")) {
-      types &= kStringType;
-    }
+// Looks at each part of a tool's parameters once: references may lead to the same part again and
+// again.
+class TypeReader {
+ public:
+  explicit TypeReader(const Json& root) : root_(root) {}
+
+  // Returns the types that a schema allows. A schema without a type, but with keywords of strings,
+  // is one of strings.
+  uint8_t types_of(const Json& schema, int depth) {
+    constexpr int kMostDepth = 16;
+    if (!schema.is_object() || depth > kMostDepth) return kAnyType;
+    const auto [known, is_new] = types_.try_emplace(&schema, kAnyType);
+    if (!is_new) return known->second;
+    const uint8_t types = read(schema, depth);
+    return types_[&schema] = types;
   }
-  return types;
-}
+
+ private:
+  uint8_t read(const Json& schema, int depth) {
+    uint8_t types = kAnyType;
+    const auto either = [](const Json& items, const auto& types_of_item) {
+      uint8_t some = 0;
+      for (const Json& item : items.as_array()) some |= types_of_item(item);
+      return some;
+    };
+    const auto inside = [&](const Json& inner) { return types_of(inner, depth + 1); };
+    const auto of_value = [](const Json& value) { return type_of_json(print(value)); };
+    for (const auto& [keyword, value] : schema.as_object()) {
+      if (keyword == "type")
+        types &= value.is_array() ? either(value, type_named) : type_named(value);
+      if (keyword == "const") types &= of_value(value);
+      if (keyword == "enum" && value.is_array()) types &= either(value, of_value);
+      if ((keyword == "anyOf" || keyword == "oneOf") && value.is_array()) {
+        types &= either(value, inside);
+      }
+      if (keyword == "allOf" && value.is_array()) {
+        for (const Json& part : value.as_array()) types &= inside(part);
+      }
+      if (keyword == "$ref" && value.is_string()) {
+        const auto [known, is_new] = targets_.try_emplace(value.as_string());
+        if (is_new) known->second = schema::find_reference(root_, value);
+        const Json* found = known->second;
+        if (found != nullptr) types &= inside(*found);
+      }
+      const bool is_of_strings = keyword == "minLength" || keyword == "maxLength" ||
+                                 keyword == "pattern" || keyword == "format";
+      if (is_of_strings && (types & kStringType) != 0 && !schema.contains("type")) {
+        types &= kStringType;
+      }
+    }
+    return types;
+  }
+
+  const Json& root_;
+  std::unordered_map<const Json*, uint8_t> types_;
+  std::unordered_map<std::string_view, const Json*> targets_;
+};
 
 }  // namespace
 
@@ -67,8 +90,9 @@ Result<std::vector<KnownTool>> known_tools(const Json& tools) {
     const Json& parameters = function["parameters"];
     const Json& properties = parameters["properties"];
     if (!properties.is_object()) continue;
+    TypeReader reader(parameters);
     for (const auto& [name, schema] : properties.as_object()) {
-      const uint8_t types = types_of(schema, parameters, 0);
+      const uint8_t types = reader.types_of(schema, 0);
       if (types == kStringType) {
         one.text_parameters.push_back(name);
       } else if (types != kAnyType && types != 0) {

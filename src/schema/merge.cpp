@@ -14,30 +14,40 @@
 namespace kinglet::schema {
 namespace {
 
-// Equal values have equal hashes, however their numbers are written and their members are ordered.
-struct JsonHash {
-  size_t operator()(const Json* value) const {
-    switch (value->type()) {
-      case Json::Type::number:
-        return std::hash<double>()(value->as_double());
-      case Json::Type::string:
-        return std::hash<std::string>()(value->as_string());
-      default:
-        return static_cast<size_t>(value->type()) * 31 + value->size();
-    }
+// Whether both are written alike, so far as that is known in so many steps.
+bool are_alike(const Json& a, const Json& b, Refusal& refusal) {
+  constexpr size_t kBytesInStep = 64;
+  refusal.count();
+  if (a.type() != b.type() || a.size() != b.size() || refusal.is_set()) return false;
+  if (a.is_string()) {
+    refusal.count(a.as_string().size() / kBytesInStep);
+    return a.as_string() == b.as_string();
   }
-};
-struct JsonEqual {
-  bool operator()(const Json* a, const Json* b) const { return *a == *b; }
-};
+  if (a.is_array()) {
+    return std::equal(
+        a.as_array().begin(), a.as_array().end(), b.as_array().begin(),
+        [&](const Json& one, const Json& other) { return are_alike(one, other, refusal); });
+  }
+  if (!a.is_object()) return a == b;
+  return std::equal(a.as_object().begin(), a.as_object().end(), b.as_object().begin(),
+                    [&](const Json::Member& one, const Json::Member& other) {
+                      return one.first == other.first &&
+                             are_alike(one.second, other.second, refusal);
+                    });
+}
 
-bool are_equal(Content a, Content b) {
-  if (a.json != nullptr && b.json != nullptr) return a.json == b.json || *a.json == *b.json;
+bool are_equal(Content a, Content b, Refusal& refusal) {
+  if (a.json != nullptr && b.json != nullptr) {
+    return a.json == b.json || are_alike(*a.json, *b.json, refusal);
+  }
   if (a.merged == nullptr || b.merged == nullptr) return false;
+  refusal.count(a.merged->names.size() + a.merged->contents.size());
   return a.merged == b.merged ||
-         (a.merged->is_negated == b.merged->is_negated && a.merged->names == b.merged->names &&
+         (!refusal.is_set() && a.merged->is_negated == b.merged->is_negated &&
+          a.merged->names == b.merged->names &&
           std::equal(a.merged->contents.begin(), a.merged->contents.end(),
-                     b.merged->contents.begin(), b.merged->contents.end(), are_equal));
+                     b.merged->contents.begin(), b.merged->contents.end(),
+                     [&](Content one, Content other) { return are_equal(one, other, refusal); }));
 }
 
 bool allows_anything(const Content* schema) {
@@ -80,6 +90,8 @@ class Merger {
 
   std::optional<PlainSchema> run() {
     if (a_.has("patternProperties") || b_.has("patternProperties")) check_patterns();
+    constexpr size_t kSteps = 20;
+    refusal_.count(kSteps);
     PlainSchema merged = a_;
     merged.is_combined = a_.is_combined || b_.is_combined || (names_some(a_) && names_some(b_));
     for (const auto& [keyword, content] : b_.keywords) {
@@ -114,12 +126,12 @@ class Merger {
     for (const auto& [one, other] : {std::pair(&a_, &b_), std::pair(&b_, &a_)}) {
       if (!limits_others(*one)) continue;
       bool has_own = other->has("patternProperties");
-      const std::vector<Property> named = properties_of(*one, "properties", at_, refusal_);
+      std::unordered_set<std::string_view> named;
+      for (const Property& own : properties_of(*one, "properties", at_, refusal_)) {
+        named.insert(own.name);
+      }
       for (const Property& property : properties_of(*other, "properties", at_, refusal_)) {
-        const bool is_in_both = std::any_of(named.begin(), named.end(), [&](const Property& own) {
-          return own.name == property.name;
-        });
-        has_own = has_own || (one->has("patternProperties") && !is_in_both &&
+        has_own = has_own || (one->has("patternProperties") && !named.contains(property.name) &&
                               !allows_nothing(property.schema));
       }
       if (!has_own) continue;
@@ -176,10 +188,21 @@ class Merger {
   }
 
   Content merge_values() {
-    std::unordered_set<const Json*, JsonHash, JsonEqual> others;
+    constexpr size_t kBytesInStep = 16;
+    const auto text_of = [&](const Content& value) {
+      std::string text = canonical_text(*value.json);
+      refusal_.count(1 + text.size() / kBytesInStep);
+      return text;
+    };
+    std::vector<std::string> others;
     std::vector<Content> common = list_of(a_, "enum", at_, refusal_);
-    for (const Content& value : list_of(b_, "enum", at_, refusal_)) others.insert(value.json);
-    std::erase_if(common, [&](const Content& value) { return !others.contains(value.json); });
+    for (const Content& value : list_of(b_, "enum", at_, refusal_)) {
+      others.push_back(text_of(value));
+    }
+    std::sort(others.begin(), others.end());
+    std::erase_if(common, [&](const Content& value) {
+      return !std::binary_search(others.begin(), others.end(), text_of(value));
+    });
     return contents_.keep(Merged{.contents = std::move(common)});
   }
 
@@ -228,14 +251,15 @@ class Merger {
 
   Content merge_patterns() {
     Merged merged;
+    std::unordered_map<std::string_view, size_t> places;
     for (const PlainSchema* schema : {&a_, &b_}) {
       for (const Property& property : properties_of(*schema, "patternProperties", at_, refusal_)) {
-        const auto found = std::find(merged.names.begin(), merged.names.end(), property.name);
-        if (found == merged.names.end()) {
+        const auto [found, is_new] = places.try_emplace(property.name, merged.names.size());
+        if (is_new) {
           merged.names.push_back(property.name);
           merged.contents.push_back(property.schema);
         } else {
-          Content& known = merged.contents[static_cast<size_t>(found - merged.names.begin())];
+          Content& known = merged.contents[found->second];
           known = both(&known, &property.schema);
         }
       }
@@ -248,7 +272,7 @@ class Merger {
     for (const Content& wanted : list_of(b_, kContainsEach, at_, refusal_)) {
       const bool is_known =
           std::any_of(all.contents.begin(), all.contents.end(),
-                      [&](const Content& known) { return are_equal(known, wanted); });
+                      [&](const Content& known) { return are_equal(known, wanted, refusal_); });
       if (!is_known) all.contents.push_back(wanted);
     }
     return contents_.keep(std::move(all));
@@ -256,7 +280,7 @@ class Merger {
 
   // Returns the content of both schemas, which cannot differ.
   Content the_same(std::string_view keyword) {
-    if (!are_equal(*a_.find(keyword), *b_.find(keyword))) {
+    if (!are_equal(*a_.find(keyword), *b_.find(keyword), refusal_)) {
       refusal_.set(at_, cat("two demands of one value are not supported: \"", keyword, "\""));
     }
     return *a_.find(keyword);
@@ -277,18 +301,20 @@ class Merger {
     };
     // Names that must be absent have no place in the order.
     std::vector<const Property*> absent;
+    std::unordered_set<std::string_view> absent_names;
     for (const Property& property : of_a) {
       const auto found = in_b.find(property.name);
       const bool is_in_b = found != in_b.end();
       if (allows_nothing(property.schema)) {
         absent.push_back(&property);
+        absent_names.insert(property.name);
       } else {
         add(property.name, &property.schema, is_in_b ? &of_b[found->second].schema : others_b);
         if (is_in_b) in_b.erase(found);
       }
     }
     for (const Property& property : of_b) {
-      if (in_b.contains(property.name) && !is_absent(absent, property.name)) {
+      if (in_b.contains(property.name) && !absent_names.contains(property.name)) {
         add(property.name, others_a, &property.schema);
       }
     }
@@ -297,16 +323,12 @@ class Merger {
   }
 
   // Whether one of the schemas that `a` requires is the opposite of `b`.
-  static bool excludes(const Schema& a, const Schema& b) {
-    if (a.merged == nullptr) return false;
-    if (a.merged->is_negated) return are_equal(a.merged->contents[0], b);
+  bool excludes(const Schema& a, const Schema& b) {
+    refusal_.count();
+    if (a.merged == nullptr || refusal_.is_set()) return false;
+    if (a.merged->is_negated) return are_equal(a.merged->contents[0], b, refusal_);
     return std::any_of(a.merged->contents.begin(), a.merged->contents.end(),
                        [&](const Schema& part) { return excludes(part, b) || excludes(b, part); });
-  }
-
-  static bool is_absent(const std::vector<const Property*>& absent, std::string_view name) {
-    return std::any_of(absent.begin(), absent.end(),
-                       [name](const Property* one) { return one->name == name; });
   }
 
   Content merge_items() {
@@ -326,7 +348,7 @@ class Merger {
     static const Json nothing = false;
     const bool has_b = b != nullptr && !(b->json != nullptr && b->json->is_null());
     if (allows_anything(a)) return has_b ? *b : Schema{&anything};
-    if (allows_anything(b) || are_equal(*a, *b)) return *a;
+    if (allows_anything(b) || are_equal(*a, *b, refusal_)) return *a;
     if (excludes(*a, *b) || excludes(*b, *a)) return {&nothing};
     return contents_.keep(Merged{.contents = {*a, *b}});
   }

@@ -33,6 +33,8 @@ Variants SchemaResolver::negated(Schema schema, std::string_view at) {
 
 // A value is not valid if it breaks one of the demands.
 Variants SchemaResolver::find_negated(Schema schema, std::string_view at) {
+  constexpr size_t kSteps = 20;
+  refusal_.count(kSteps);
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   if (checked.boolean) return *checked.boolean ? Variants() : Variants(1);
   const auto [own, others] = keywords_of(schema, checked, at);
@@ -46,6 +48,7 @@ Variants SchemaResolver::find_negated(Schema schema, std::string_view at) {
     const std::vector<Schema> schemas = list_of(others, keyword, at, refusal_);
     Variants none(schemas.empty() ? 0 : 1);  // none of the schemas is true
     for (size_t i = 0; i < schemas.size(); ++i) {
+      if (refusal_.is_set()) return {};
       const Variants broken = negated(schemas[i], below(at, keyword, i));
       if (keyword == "allOf") {
         add(broken);
@@ -53,6 +56,7 @@ Variants SchemaResolver::find_negated(Schema schema, std::string_view at) {
         demand(broken, at, none);
       }
       for (size_t j = 0; j < i && keyword == "oneOf"; ++j) {
+        if (refusal_.is_set()) return {};
         Variants both = variants(schemas[i], below(at, keyword, i));
         demand(variants(schemas[j], below(at, keyword, j)), at, both);
         add(both);
@@ -156,6 +160,8 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
   if (keyword == "prefixItems") {
     const std::vector<Content> items = list_of(own, keyword, at, refusal_);
     for (size_t i = 0; i < items.size(); ++i) {
+      refusal_.count(i);
+      if (refusal_.is_set()) return true;
       std::vector<Content> prefix(i, Content{&kEverything});
       prefix.push_back(negation_of(items[i]));
       PlainSchema* added = add("array", keyword, contents_.keep(Merged{std::move(prefix)}));

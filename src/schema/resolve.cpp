@@ -97,12 +97,14 @@ void refuse_depth(std::string_view at, Refusal& refusal) {
 Schema SchemaResolver::resolve(const Json& reference, std::string_view at) {
   static const Json none = false;
   const std::string pointer = reference.is_string() ? reference.as_string() : print(reference);
-  const Json* found = find_reference(root_, names_, reference);
+  const auto [known, is_new] = targets_.try_emplace(pointer);
+  if (is_new) known->second = find_reference(root_, names_, reference);
+  const Json* found = known->second;
   if (found == nullptr) {
     refusal_.set(at, pointer.starts_with('#')
-                         ? cat("there is nothing at the reference \"", pointer, "\"")
-                         : cat("the reference \"", pointer,
-                               "\" is not supported: only parts of this schema are"));
+                         ? cat("there is nothing at the reference ", shown(pointer))
+                         : cat("the reference ", shown(pointer),
+                               " is not supported: only parts of this schema are"));
     return {&none};
   }
   check_schema({found}, pointer, refusal_);
@@ -172,6 +174,8 @@ void SchemaResolver::add_older(PlainSchema& own, const Json& schema) {
 }
 
 Variants SchemaResolver::find_variants(Schema schema, std::string_view at) {
+  constexpr size_t kSteps = 20;
+  refusal_.count(kSteps);
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   if (checked.boolean) return *checked.boolean ? Variants(1) : Variants();
   auto [own, others] = keywords_of(schema, checked, at);
@@ -184,6 +188,8 @@ Variants SchemaResolver::find_variants(Schema schema, std::string_view at) {
     Variants choices;  // of all branches
     for (const Schema& branch : schemas) {
       branches.push_back(variants(branch, below(at, keyword, branches.size())));
+      refusal_.count(kSteps * branches.back().size());
+      if (refusal_.is_set()) return {};
       choices.insert(choices.end(), branches.back().begin(), branches.back().end());
     }
     if (keyword == "oneOf") choices = exactly_one(schemas, branches, at);
@@ -212,7 +218,7 @@ Variants SchemaResolver::of_reference(const PlainSchema& schema, bool is_negated
   const std::vector<std::string_view> texts = texts_of(schema, "$ref", at, refusal_);
   if (texts.empty()) return {};
   if (std::find(open_.begin(), open_.end(), texts[0]) != open_.end()) {
-    refusal_.set(at, cat("\"", texts[0], "\" is defined by itself"));
+    refusal_.set(at, cat(shown(texts[0]), " is defined by itself"));
     return {};
   }
   const Schema target = resolve(*schema.find("$ref")->json, at);

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "json/json.h"
@@ -93,8 +95,9 @@ class SchemaResolver {
   MergedContents contents_;
   int depth_ = 0;
   size_t n_merges_ = 0;
-  std::vector<std::string_view> open_;  // the references that are being followed
-  bool is_exact_ = true;                // nothing was left out of a negation
+  std::unordered_map<std::string, const Json*> targets_;  // of references
+  std::vector<std::string_view> open_;                    // the references that are being followed
+  bool is_exact_ = true;                                  // nothing was left out of a negation
 };
 
 }  // namespace kinglet::schema

@@ -35,10 +35,12 @@ bool is_reserved(std::string_view name) {
 // Returns the last two parts of a place, with a hyphen for what cannot be in a name.
 std::string stem_of(std::string_view at) {
   constexpr std::string_view kProperties = "properties-";
+  constexpr size_t kLongest = 100;
   const size_t last = at.rfind('/');
   const size_t begin = last == at.npos || last == 0 ? at.npos : at.rfind('/', last - 1);
   std::string stem;
   for (const char c : at.substr(begin == at.npos ? 0 : begin + 1)) {
+    if (stem.size() > kLongest) break;
     if (is_letter(c) || is_digit(c)) {
       stem += c;
     } else if (!stem.empty() && !stem.ends_with('-')) {

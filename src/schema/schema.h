@@ -5,10 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "json/json.h"
 
 namespace kinglet {
+
+struct SchemaOptions {
+  // Spaces by which each level is indented, down to some depth. 0: the text has no white space.
+  size_t indent = 0;
+
+  // JSON Schema lets objects have properties that it does not name, and a model that may write some
+  // often does not stop. So an object whose schema names properties, and says nothing of others,
+  // has others only as far as it needs some ("minProperties"), unless this is set.
+  bool open_objects = false;
+
+  Cancellation cancellation = {};
+};
 
 // Returns the grammar, in GBNF, of JSON texts that are valid under the schema.
 //
@@ -17,12 +30,14 @@ namespace kinglet {
 // others, tuples are complete unless "minItems" says otherwise, and numbers have at most 15 digits.
 // Words that are no keywords of JSON Schema limit nothing.
 //
-// `indent`: the number of spaces by which each level is indented, down to some depth. 0: the text
-// has no white space.
-//
 // ErrorCode::invalid_argument names the place and the keyword that is not supported: "the JSON
-// schema, at #/items: …".
-Result<std::string> grammar_of_schema(const Json& schema, size_t indent = 0);
+// schema, at #/items: …". It takes a time that is proportional to the schema's size, or refuses the
+// schema after a number of steps. ErrorCode::cancelled.
+Result<std::string> grammar_of_schema(const Json& schema, const SchemaOptions& options = {});
+
+// Says in the words of the schema which of its parts takes most of a grammar that is too large:
+// "the JSON schema, at #/items: …".
+std::string largest_part_of_schema(const Json& schema);
 
 // Returns what is probably a mistake in the schema, such as keywords that seem to be misspelt: each
 // in words, with its place.

@@ -22,6 +22,10 @@ constexpr auto kWithNamedSchemas =
                                      "dependencies", "$defs", "definitions"});
 
 constexpr size_t kMostWarnings = 20;
+// The most unknown words that are compared with the keywords.
+constexpr size_t kMostCompared = 1000;
+// The longest address of a schema: each part of it has a copy.
+constexpr size_t kLongestAddress = 1000;
 
 struct Place {
   const Json* schema;
@@ -34,7 +38,7 @@ struct Place {
 std::string_view id_of(const Json& schema) {
   const std::string* id = schema.find_string("$id");
   if (id == nullptr) id = schema.find_string("id");
-  return id == nullptr ? std::string_view() : *id;
+  return id == nullptr || id->size() > kLongestAddress ? std::string_view() : *id;
 }
 
 std::string address_of(std::string_view base, std::string_view reference) {
@@ -54,6 +58,7 @@ std::string address_of(std::string_view base, std::string_view reference) {
 
 SchemaSurvey survey(const Json& schema) {
   SchemaSurvey found;
+  size_t n_compared = 0;
   std::vector<Place> todo = {{&schema, "#", ""}};
   while (!todo.empty()) {
     auto [here, at, base] = std::move(todo.back());
@@ -72,7 +77,8 @@ SchemaSurvey survey(const Json& schema) {
       if (inner.is_object()) todo.push_back({&inner, std::move(place), document});
     };
     for (const auto& [keyword, content] : here->as_object()) {
-      if (!is_known_keyword(keyword) && found.warnings.size() < kMostWarnings) {
+      if (!is_known_keyword(keyword) && found.warnings.size() < kMostWarnings &&
+          ++n_compared <= kMostCompared) {
         const std::string_view meant = meant_by(keyword, limiting_keywords());
         if (!meant.empty()) {
           found.warnings.push_back(cat("the JSON schema, at ", at, ": \"", keyword,

@@ -141,8 +141,7 @@ Status Linker::check_ends() const {
   const std::vector<uint32_t> marks = reach(true);
   for (uint32_t step = Grammar::kEnd + 1; step < steps_.size(); ++step) {
     if (is_first(step) && (marks[step] & kEnds) == 0) {
-      return error_of_rule(step,
-                           "never ends: each of its alternatives needs another one of itself");
+      return error_of_rule(step, kNeverEnds);
     }
   }
   return {};

@@ -17,6 +17,10 @@
 
 namespace kinglet {
 
+// How the message of Grammar::parse() ends where a rule cannot end.
+constexpr std::string_view kNeverEnds =
+    "never ends: each of its alternatives needs another one of itself";
+
 class Grammar {
  public:
   // Step 0 calls the rule "root", step 1 ends the text.

@@ -5,8 +5,9 @@
 
 namespace kinglet {
 
-// A schema of many pages needs a few thousand steps; 2 MB of steps are a mistake or an attack.
-constexpr uint32_t kMaxGrammarSteps = 1 << 18;
+// A schema of many pages needs a few thousand steps, one of 10,000 properties some 300,000; 8 MB of
+// steps are a mistake or an attack.
+constexpr uint32_t kMaxGrammarSteps = 1 << 20;
 
 // One step of a rule. The rule continues with the step after it, unless noted otherwise.
 struct GrammarStep {

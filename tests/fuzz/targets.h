@@ -28,6 +28,7 @@ void chat_template(Bytes input);  // templates and conversations
 void jinja_program(Bytes input);  // valid programs in the language of templates
 void answer(Bytes input);         // answers of models, with thoughts and calls of tools
 void grammar(Bytes input);        // grammars, and ways through them
+void schema(Bytes input);         // JSON schemas, and answers under them
 void sampler(Bytes input);        // options and logits
 void state(Bytes input);          // saved sessions, damaged
 void model(Bytes input);          // whole files, loaded and run
@@ -59,6 +60,7 @@ constexpr Target kTargets[] = {
     {"jinja_program", jinja_program},
     {"answer", answer},
     {"grammar", grammar},
+    {"schema", schema},
     {"sampler", sampler},
     {"state", state},
     {"model", model},

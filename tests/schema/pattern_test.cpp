@@ -106,7 +106,7 @@ TEST(SchemaPattern, SaysWhichPatternsAreTooMuch) {
            Case{R"({"pattern":"^(?:\\S+\\s+){0,29}\\S+$","maxLength":300})",
                 "what is asked of a string is not supported: it takes too large an automaton"},
        }) {
-    const auto grammar = grammar_of_schema(json_of(schema));
+    const auto grammar = grammar_of_schema(json_of(schema), kOpen);
     ASSERT_FALSE(grammar.ok());
     EXPECT_EQ(grammar.error().message, cat("the JSON schema, at #: ", reason));
   }
@@ -124,7 +124,7 @@ TEST(SchemaPattern, LimitsTheWork) {
        {copies, cat("^", repeated("a?", 30'000), "$"), cat("^", repeated("(?=a)b?", 3000), "$"),
         repeated("(a?){30}a{30}", 30)}) {
     const Json schema{{"pattern", pattern}, {"maxLength", 2000}};
-    const auto grammar = grammar_of_schema(schema);
+    const auto grammar = grammar_of_schema(schema, kOpen);
     const bool is_refused =
         !grammar.ok() && grammar.error().message.ends_with("it takes too large an automaton");
     EXPECT_TRUE(grammar.ok() || is_refused);

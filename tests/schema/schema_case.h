@@ -19,9 +19,12 @@ inline Json json_of(std::string_view text) {
   return json.ok() ? std::move(json.value()) : Json();
 }
 
+// The keywords mean what JSON Schema says.
+constexpr SchemaOptions kOpen = {.open_objects = true};
+
 // Returns an empty text, and reports a failure, if the schema is refused.
-inline std::string grammar_for(std::string_view schema, size_t indent = 0) {
-  auto grammar = grammar_of_schema(json_of(schema), indent);
+inline std::string grammar_for(std::string_view schema, const SchemaOptions& options = kOpen) {
+  auto grammar = grammar_of_schema(json_of(schema), options);
   EXPECT_TRUE(grammar.ok()) << schema << ": " << (grammar.ok() ? "" : grammar.error().message);
   return grammar.ok() ? std::move(grammar.value()) : std::string();
 }

@@ -438,7 +438,7 @@ TEST(Schema, IndentsLevels) {
        Case{R"({"properties":{"more":{"$ref":"#"},"end":{"type":"null"}}})",
             R"({"more":{"more":{"end":null}}})"}}) {
     for (const size_t indent : {0u, 1u, 4u}) {
-      Texts texts(grammar_for(schema, indent));
+      Texts texts(grammar_for(schema, {.indent = indent, .open_objects = true}));
       for (const size_t other : {0u, 1u, 4u}) {
         const std::string text = print(json_of(value), std::string(other, ' '));
         const bool is_same = text == print(json_of(value), std::string(indent, ' '));
@@ -449,8 +449,8 @@ TEST(Schema, IndentsLevels) {
 }
 
 TEST(Schema, DoesNotIndentFromSomeDepthOn) {
-  Texts texts(
-      grammar_for(R"({"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"})", 2));
+  Texts texts(grammar_for(R"({"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"})",
+                          {.indent = 2, .open_objects = true}));
   std::string list = "[]";
   for (int depth = 0; depth < 11; ++depth) list = "[" + list + "]";
   EXPECT_TRUE(texts.have(print(json_of(list), "  ")));

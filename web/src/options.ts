@@ -69,7 +69,7 @@ export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default
 export const generateOptionNames = [
   ...Object.keys(generateRules),
   ...['drySequenceBreakers', 'stop', 'logitBias', 'grammar', 'jsonSchema', 'indent', 'onFull'],
-  ...['signal', 'addBos', 'parseSpecial'],
+  ...['openObjects', 'signal', 'addBos', 'parseSpecial'],
 ];
 
 export const chatPromptOptionNames = ['addGenerationPrompt', 'tools', 'variables'];
@@ -125,7 +125,11 @@ function checkedGrammar({
   grammar,
   jsonSchema,
   indent = 0,
-}: GenerateOptions): Pick<PostedGenerateOptions, 'grammar' | 'jsonSchema' | 'indent'> {
+  openObjects = false,
+}: GenerateOptions): Pick<
+  PostedGenerateOptions,
+  'grammar' | 'jsonSchema' | 'indent' | 'openObjects'
+> {
   checkedNumber('indent', indent, { min: 0, max: 10, integer: true });
   if (grammar !== undefined && jsonSchema !== undefined) {
     throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
@@ -133,10 +137,15 @@ function checkedGrammar({
   if (indent > 0 && jsonSchema === undefined) {
     throw new KingletError('invalid_argument', 'indent is for answers that match a jsonSchema');
   }
+  checkedFlag('openObjects', openObjects);
+  if (openObjects && jsonSchema === undefined) {
+    throw new KingletError('invalid_argument', 'openObjects is for answers that match a jsonSchema');
+  }
   return {
     grammar: checkedGbnf(grammar),
     jsonSchema: jsonSchema === undefined ? '' : jsonOf('jsonSchema', plainSchema(jsonSchema)),
     indent,
+    openObjects,
   };
 }
 

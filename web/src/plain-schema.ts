@@ -17,34 +17,10 @@ interface StandardSchema {
 export function plainSchema(schema: unknown): unknown {
   const standard = (schema as Partial<StandardSchema> | null | undefined)?.['~standard'];
   if (!standard) return schema;
-  if (standard.jsonSchema) return closed(standard.jsonSchema.input({ target: 'draft-2020-12' }));
+  if (standard.jsonSchema) return standard.jsonSchema.input({ target: 'draft-2020-12' });
   throw new KingletError(
     'invalid_argument',
     `the jsonSchema is an object of ${standard.vendor}, which does not say its JSON schema: convert ` +
       'it, or take a newer version',
   );
-}
-
-const listsOfSchemas = ['anyOf', 'oneOf', 'prefixItems'];
-const mapsOfSchemas = ['properties', '$defs', 'definitions'];
-
-/**
- * Returns the schema without properties that it does not name, where it says nothing of others:
- * validators ignore them, but small models would write one after the other.
- */
-function closed(schema: unknown): unknown {
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema).map(
-    ([key, value]: [string, unknown]): [string, unknown] => {
-      if (listsOfSchemas.includes(key) && Array.isArray(value))
-        return [key, value.map((one) => closed(one))];
-      if (key === 'items' || key === 'additionalProperties') return [key, closed(value)];
-      if (!mapsOfSchemas.includes(key)) return [key, value];
-      const schemas = Object.entries(value as object).map(([name, inner]) => [name, closed(inner)]);
-      return [key, Object.fromEntries(schemas)];
-    },
-  );
-  const isOpen = 'properties' in schema && !('additionalProperties' in schema);
-  if (isOpen && !('allOf' in schema)) entries.push(['additionalProperties', false]);
-  return Object.fromEntries(entries);
 }

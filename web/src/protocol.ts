@@ -87,6 +87,7 @@ export interface PostedGenerateOptions extends GenerateNumbers {
   jsonSchema: string;
   /** For the schema. */
   indent: number;
+  openObjects: boolean;
 }
 
 export interface PostedEmbedOptions {

@@ -429,8 +429,9 @@ export interface GenerateOptions {
   grammar?: string | undefined;
   /**
    * The answer is JSON that is valid under this schema (draft 2020-12), or under that of a validator's
-   * object (Standard Schema, such as Zod's), whose objects are closed; unless `maxTokens` cuts it;
-   * `true` allows any JSON. An unsupported keyword is refused by name. The model does not see the
+   * object (Standard Schema, such as Zod's), unless `maxTokens` cuts it; `true` allows any JSON. Objects
+   * have only the properties that their schema names, where it says nothing of others: see
+   * {@link GenerateOptions.openObjects}. An unsupported keyword is refused by name. The model does not see the
    * schema: the prompt should describe it. The JSON has no white space between its parts, see
    * {@link GenerateOptions.indent}. In chat(), if the template begins a thought, the JSON comes after
    * the thought.
@@ -441,6 +442,14 @@ export interface GenerateOptions {
    * JSON.stringify. Below 12 levels there is no white space. Default 0: no white space.
    */
   indent?: number | undefined;
+  /**
+   * With `jsonSchema`: objects may also have properties that their schema does not speak of, as JSON
+   * Schema allows unless `additionalProperties` is `false`. Small models often do not stop writing
+   * these. Default false: an object whose schema names properties has others only where it needs them
+   * (`minProperties`), or where the schema speaks of them (`additionalProperties`, `patternProperties`,
+   * `propertyNames`).
+   */
+  openObjects?: boolean | undefined;
   /**
    * For a prompt given as text: begin with the beginning-of-sequence token, if the vocabulary asks
    * for one and the text does not already have it. Default: at the start of a context.

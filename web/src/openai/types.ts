@@ -72,7 +72,11 @@ export type ToolChoice =
 export type ResponseFormat =
   | { type: 'text' }
   /** The schema is not in OpenAI's API, but other servers read it, too. */
-  | { type: 'json_object'; schema?: Record<string, unknown> | null }
+  | {
+      type: 'json_object';
+      schema?: Record<string, unknown> | null;
+      open_objects?: boolean | null;
+    }
   | {
       type: 'json_schema';
       json_schema: {
@@ -80,6 +84,8 @@ export type ResponseFormat =
         description?: string | null;
         schema?: Record<string, unknown> | null;
         strict?: boolean | null;
+        /** Not in OpenAI's API: as `openObjects` of generate(). */
+        open_objects?: boolean | null;
       };
     };
 

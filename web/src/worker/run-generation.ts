@@ -203,9 +203,10 @@ function prefixText({ model, prompt: { prefix = '' } }: GenerationRun): string {
 function newAnswer(run: GenerationRun, read: ReadPrompt): EngineAnswer {
   const { model, api, prompt, options } = run;
   const { tools, maxThinkingTokens = -1 } = prompt;
-  const { grammar, jsonSchema: schema, indent } = options;
+  const { grammar, jsonSchema: schema, indent, openObjects } = options;
   const request = {
-    ...{ tools: tools ?? '', grammar, schema, indent, maxThinkingTokens, prompt: read.end },
+    ...{ tools: tools ?? '', grammar, schema, indent, openObjects },
+    ...{ maxThinkingTokens, prompt: read.end },
     prefix: prefixText(run),
     isDivided: tools !== undefined,
     id: run.id,
