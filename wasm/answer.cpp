@@ -31,7 +31,7 @@ Result<AnswerPlan> plan(const val& request, const AnswerFormat& format,
   const std::string grammar = text(get(request, "grammar"));
   AnswerDemands demands{.schema = schema ? &*schema : nullptr,
                         .indent = from_number<size_t>(number(request, "indent")),
-                        .open_objects = get(request, "openObjects").as<bool>(),
+                        .open_objects = number(request, "openObjects") != 0,
                         .grammar = grammar,
                         .cancellation = to_cancellation(number(request, "id"))};
   if (tools) demands.tools = std::move(*tools);

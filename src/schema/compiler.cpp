@@ -14,6 +14,9 @@ namespace {
 // How many levels are indented. Each needs its own rules, and schemas may refer to themselves.
 constexpr size_t kMaxLevels = 12;
 
+// The longest text of a value that is listed, in bytes.
+constexpr size_t kLongestValue = 500'000;
+
 constexpr std::string_view kNoValue = "no value is valid";
 constexpr std::string_view kOfNumbers = "what is asked of a number";
 
@@ -104,7 +107,7 @@ std::string SchemaCompiler::refuse(std::string_view at, std::string_view message
 std::string SchemaCompiler::convert(Schema schema, std::string_view at) {
   if (depth_ == kMaxSchemaDepth) refuse_depth(at, refusal_);
   if (refusal_.is_set()) return {};
-  constexpr size_t kSteps = 50;
+  constexpr size_t kSteps = 100;
   refusal_.count(kSteps);
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   ++depth_;
@@ -223,6 +226,7 @@ std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& sc
   for (const char* name : {"null", "true", "false"}) {
     if ((std::string_view(name) == "null") != (type == "null")) continue;
     const std::vector<Content> excluded = list_of(schema, kNotEnum, at, refusal_);
+    refusal_.count(excluded.size());
     const bool is_excluded =
         std::any_of(excluded.begin(), excluded.end(),
                     [name](const Content& value) { return print(*value.json) == name; });
@@ -237,6 +241,10 @@ std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_v
   const bool are_literals = notation_.is_json && !is_indented();
   for (const Json* value : enumerated(schema, at)) {
     texts.push_back(are_literals ? print(*value) : spelled(*value, place_ == Place::text, at));
+    if (texts.back().size() > kLongestValue) {
+      return refuse(at, cat("a listed value takes ", texts.back().size(), " bytes, expected ",
+                            kLongestValue, " at most"));
+    }
   }
   return as_rule(are_literals ? one_of_texts(std::move(texts), at) : alternatives(texts), at);
 }
@@ -404,6 +412,9 @@ std::string SchemaCompiler::number(std::string_view type, const PlainSchema& sch
       range.not_steps.empty()) {
     return rules_.common(type);
   }
+  constexpr size_t kStepsOfHole = 100;
+  refusal_.count(kStepsOfHole * holes.size());
+  if (refusal_.is_set()) return {};
   std::sort(holes.begin(), holes.end(),
             [](const Json* a, const Json* b) { return a->as_double() < b->as_double(); });
   std::vector<std::string> parts;
@@ -416,6 +427,7 @@ std::string SchemaCompiler::number(std::string_view type, const PlainSchema& sch
     if (numbers.ok() && !numbers.value().empty()) parts.push_back(rules_.add(at, numbers.value()));
   };
   for (const Json* hole : holes) {
+    if (refusal_.is_set()) return {};
     const auto is_inside = contains(range, hole->spelling());
     if (!is_inside.ok() || !is_inside.value()) continue;
     NumberRange below_it = range;

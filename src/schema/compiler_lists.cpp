@@ -92,6 +92,9 @@ std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at)
     parts.least = std::max<uint64_t>(parts.least, 1);
   }
   const std::vector<Schema> prefix = list_of(schema, "prefixItems", at, refusal_);
+  constexpr size_t kSteps = 20;
+  refusal_.count(kSteps * prefix.size());
+  if (refusal_.is_set()) return {};
   for (size_t i = 0; i < prefix.size(); ++i) {
     parts.prefix.emplace_back(prefix[i], below(at, "prefixItems", i));
   }

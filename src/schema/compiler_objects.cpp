@@ -86,6 +86,8 @@ void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const
 // `some`: of these properties, the object must have one that it does not declare.
 std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProperties* some,
                                       std::string_view at) {
+  constexpr size_t kSteps = 200;
+  refusal_.count(kSteps);
   ObjectParts parts = object_parts(schema, at);
   std::vector<Member> members;
   for (const std::string_view name : parts.declared) {

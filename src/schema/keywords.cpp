@@ -98,6 +98,9 @@ constexpr auto kAnnotations = std::to_array<std::string_view>({"$schema",
 constexpr size_t kMostProperties = 10'000;
 constexpr size_t kMostPropertiesInAll = 20'000;
 
+// The most values of one "enum".
+constexpr size_t kMostValues = 100'000;
+
 // The most steps of work on a schema.
 constexpr size_t kMostSteps = 10'000'000;
 
@@ -241,6 +244,9 @@ void check_size(const Json& schema, Refusal& refusal) {
     for (const auto& [keyword, content] : value->as_object()) {
       const size_t n = content.size();
       if (n > 0) todo.push_back({&content, below(at, keyword)});
+      if (keyword == "enum" && n > kMostValues) {
+        refusal.set(at, cat("\"enum\" has ", n, " values, expected ", kMostValues, " at most"));
+      }
       if (!is_among(keyword, kCounted)) continue;
       if (n > kMostProperties) {
         refusal.set(at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties,

@@ -108,7 +108,7 @@ std::string below(std::string_view at, std::string_view key);
 std::string below(std::string_view at, std::string_view keyword, std::string_view key);
 std::string below(std::string_view at, std::string_view keyword, size_t index);
 
-// Refuses schemas of too many properties.
+// Refuses schemas of too many properties or values.
 void check_size(const Json& schema, Refusal& refusal);
 
 struct CheckedSchema {

@@ -28,6 +28,7 @@ bool are_alike(const Json& a, const Json& b, Refusal& refusal) {
         a.as_array().begin(), a.as_array().end(), b.as_array().begin(),
         [&](const Json& one, const Json& other) { return are_alike(one, other, refusal); });
   }
+  if (a.is_number() && a.spelling() == b.spelling()) return true;
   if (!a.is_object()) return a == b;
   return std::equal(a.as_object().begin(), a.as_object().end(), b.as_object().begin(),
                     [&](const Json::Member& one, const Json::Member& other) {
@@ -148,6 +149,7 @@ class Merger {
       Merged values{list_of(a_, keyword, at_, refusal_)};
       const std::vector<Content> more = list_of(b_, keyword, at_, refusal_);
       values.contents.insert(values.contents.end(), more.begin(), more.end());
+      refusal_.count(2 * values.contents.size());
       return contents_.keep(std::move(values));
     }
     if (keyword == "uniqueItems")
@@ -270,6 +272,7 @@ class Merger {
   Content merge_contains() {
     Merged all{list_of(a_, kContainsEach, at_, refusal_)};
     for (const Content& wanted : list_of(b_, kContainsEach, at_, refusal_)) {
+      refusal_.count(4 * all.contents.size());
       const bool is_known =
           std::any_of(all.contents.begin(), all.contents.end(),
                       [&](const Content& known) { return are_equal(known, wanted, refusal_); });

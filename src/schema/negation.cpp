@@ -160,7 +160,7 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
   if (keyword == "prefixItems") {
     const std::vector<Content> items = list_of(own, keyword, at, refusal_);
     for (size_t i = 0; i < items.size(); ++i) {
-      refusal_.count(i);
+      refusal_.count(4 * i);
       if (refusal_.is_set()) return true;
       std::vector<Content> prefix(i, Content{&kEverything});
       prefix.push_back(negation_of(items[i]));

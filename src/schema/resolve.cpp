@@ -253,6 +253,9 @@ std::vector<Property> SchemaResolver::dependencies_of(const PlainSchema& schema,
   std::vector<Property> found;
   for (const std::string_view keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
     for (const auto& [name, needed] : properties_of(schema, keyword, at, refusal_)) {
+      constexpr size_t kSteps = 2000;  // each makes two schemas, which combine with all others
+      refusal_.count(kSteps);
+      if (refusal_.is_set()) return {};
       const bool are_names = needed.json->is_array() || needed.json->is_string();
       found.push_back({name, are_names ? needs_all(needed) : needed});
     }

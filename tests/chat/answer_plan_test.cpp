@@ -101,10 +101,25 @@ TEST_F(AnswerPlanTest, RefusesTwoConstraints) {
 }
 
 TEST_F(AnswerPlanTest, SaysInTheSchemasTermsWhatIsTooMuch) {
-  const Json schema = parse_json(R"({"type": "array", "minItems": 99999, "maxItems": 999999,
-      "items": {"type": "object", "properties": {"a": {"minLength": 70000}}}})")
-                          .value();
-  EXPECT_TRUE(plan({.schema = &schema}).error().message.starts_with("the JSON schema, at #"));
+  Json texts = Json::array();
+  for (const char c : {'a', 'b', 'c'}) texts.push_back(std::string(400'000, c));
+  const Json schema = {{"items", Json{{"enum", texts}}}};
+  EXPECT_EQ(plan({.schema = &schema}).error().message,
+            "the JSON schema, at #/items: it is too large, mostly because \"enum\" has 3 values, "
+            "which take 1200010 bytes");
+}
+
+// A closed object of these would be in another one, without end.
+TEST_F(AnswerPlanTest, OpensObjectsThatNeedThemselves) {
+  const Json schema =
+      parse_json(R"({"type": "object", "properties": {"a": {"$ref": "#"}}, "minProperties": 1})")
+          .value();
+  EXPECT_TRUE(plan({.schema = &schema}).ok());
+  const Json endless = parse_json(R"({"type": "object", "properties": {"a": {"$ref": "#"}},
+      "required": ["a"]})")
+                           .value();
+  EXPECT_EQ(plan({.schema = &endless}).error().message,
+            "the JSON schema, at #: no value is valid: each contains another one");
 }
 
 }  // namespace

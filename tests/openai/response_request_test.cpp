@@ -28,14 +28,14 @@ TEST(ResponseRequests, AreChatsWithOtherNames) {
       "temperature": 0.5, "seed": 3, "store": false, "include": ["message.output_text.logprobs"],
       "top_logprobs": 2, "parallel_tool_calls": false, "reasoning": {"effort": "low",
       "summary": "auto"}, "text": {"format": {"type": "json_schema", "name": "n", "strict": true,
-      "schema": {"type": "null"}}, "verbosity": "low"}, "background": false, "user": null,
+      "schema": {"type": "null"}, "open_objects": true}, "verbosity": "low"}, "background": false, "user": null,
       "tools": [{"type": "function", "name": "f", "parameters": null, "strict": true}],
       "tool_choice": {"type": "function", "name": "f"}})"),
             json(R"({"messages": [{"role": "system", "content": "Be kind."},
       {"role": "user", "content": "Hi"}], "max_completion_tokens": 9, "temperature": 0.5,
       "seed": 3, "store": false, "logprobs": true, "top_logprobs": 2,
       "parallel_tool_calls": false, "reasoning_effort": "low", "response_format":
-      {"type": "json_schema", "json_schema": {"schema": {"type": "null"}}},
+      {"type": "json_schema", "json_schema": {"schema": {"type": "null"}, "open_objects": true}},
       "tools": [{"type": "function", "function": {"name": "f", "parameters": null,
       "strict": true}}],
       "tool_choice": {"type": "function", "function": {"name": "f"}}})"));

@@ -211,13 +211,13 @@ TEST(Grammar, RefusesRulesThatNeverEnd) {
 }
 
 TEST(Grammar, BoundsItsSize) {
-  EXPECT_EQ(error_of("root ::= \"a\"{300000}"),
-            "line 1, column 14 of the grammar: more than 262144 repetitions are not supported");
+  EXPECT_EQ(error_of("root ::= \"a\"{2000000}"),
+            "line 1, column 14 of the grammar: more than 1048576 repetitions are not supported");
   EXPECT_EQ(error_of("root ::= \"a\"{99999999999999999999}"),
-            "line 1, column 14 of the grammar: more than 262144 repetitions are not supported");
-  EXPECT_EQ(error_of("root ::= (\"a\"{1000} \"b\"){100000} [ab]{100000}"),
+            "line 1, column 14 of the grammar: more than 1048576 repetitions are not supported");
+  EXPECT_EQ(error_of("root ::= (\"a\"{1000} \"b\"){400000} [ab]{400000}"),
             "line 1, column 46 of the grammar: the grammar is too large: up to here it makes more "
-            "than 262144 steps");
+            "than 1048576 steps");
   EXPECT_EQ(error_of("root ::= " + std::string(101, '(')),
             "line 1, column 110 of the grammar: groups are nested more than 100 deep");
   EXPECT_EQ(error_of("root ::= " + std::string(100, '(') + "\"a\"" + std::string(100, ')')), "");

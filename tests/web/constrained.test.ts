@@ -100,6 +100,20 @@ test('an answer is what Zod asks for, and indented as it should be', async () =>
   }
 });
 
+test('objects have the properties that their schema names, and others if they are open', async () => {
+  const jsonSchema = { properties: { a: { type: 'null' } }, required: ['a'] };
+  const options = { jsonSchema, temperature: 100, maxTokens: 20 };
+  const texts: string[] = [];
+  for (let seed = 0; seed < 8; ++seed) {
+    const closed = await answer({ ...options, seed });
+    expect(closed).toMatchObject({ text: '{"a":null}', finishReason: 'stop' });
+    texts.push((await answer({ ...options, seed, openObjects: true })).text);
+  }
+  expect(texts.filter((text) => text.startsWith('{"a":null,"'))).not.toEqual([]);
+  const open = answer({ openObjects: true, maxTokens: 1 });
+  await expect(open).rejects.toThrow('openObjects is for answers that match a jsonSchema');
+});
+
 describe('a finished answer is valid under the schema', () => {
   let nFinished = 0;
   afterAll(() => {

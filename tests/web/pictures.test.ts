@@ -559,6 +559,7 @@ async function logprobsByHand(
     ...{ tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
     ...{
       indent: 0,
+      openObjects: false,
       grammar: '',
       prompt: '',
       prefix: '',

@@ -39,7 +39,8 @@ export function answerReading(
   const demands = { mustCall: false, mayCallSeveral: true, schema: hasSchema ? '{}' : '' };
   const answer = model.newAnswer({
     ...{ chatTemplate, tools, prompt, ...demands },
-    ...{ indent: 0, grammar: '', prefix: '', isDivided: true, maxThinkingTokens: -1, id: 1 },
+    ...{ indent: 0, openObjects: false, grammar: '', prefix: '', isDivided: true },
+    ...{ maxThinkingTokens: -1, id: 1 },
   });
   return unwrap(answer);
 }

@@ -139,7 +139,10 @@ function checkedGrammar({
   }
   checkedFlag('openObjects', openObjects);
   if (openObjects && jsonSchema === undefined) {
-    throw new KingletError('invalid_argument', 'openObjects is for answers that match a jsonSchema');
+    throw new KingletError(
+      'invalid_argument',
+      'openObjects is for answers that match a jsonSchema',
+    );
   }
   return {
     grammar: checkedGbnf(grammar),
