@@ -98,8 +98,9 @@ constexpr auto kAnnotations = std::to_array<std::string_view>({"$schema",
 constexpr size_t kMostProperties = 10'000;
 constexpr size_t kMostPropertiesInAll = 20'000;
 
-// The most values of one "enum".
+// The most values of one "enum", and schemas of one list.
 constexpr size_t kMostValues = 100'000;
+constexpr size_t kMostSchemas = 50'000;
 
 // The most steps of work on a schema.
 constexpr size_t kMostSteps = 10'000'000;
@@ -229,6 +230,8 @@ std::string below(std::string_view at, std::string_view keyword, size_t index) {
 void check_size(const Json& schema, Refusal& refusal) {
   constexpr auto kCounted =
       std::to_array<std::string_view>({"properties", "patternProperties", "required"});
+  constexpr auto kLists =
+      std::to_array<std::string_view>({"allOf", "anyOf", "oneOf", "prefixItems", "items"});
   size_t n_in_all = 0;
   std::vector<std::pair<const Json*, std::string>> todo = {{&schema, "#"}};
   while (!todo.empty() && !refusal.is_set()) {
@@ -246,6 +249,10 @@ void check_size(const Json& schema, Refusal& refusal) {
       if (n > 0) todo.push_back({&content, below(at, keyword)});
       if (keyword == "enum" && n > kMostValues) {
         refusal.set(at, cat("\"enum\" has ", n, " values, expected ", kMostValues, " at most"));
+      }
+      if (is_among(keyword, kLists) && content.is_array() && n > kMostSchemas) {
+        refusal.set(
+            at, cat("\"", keyword, "\" has ", n, " schemas, expected ", kMostSchemas, " at most"));
       }
       if (!is_among(keyword, kCounted)) continue;
       if (n > kMostProperties) {

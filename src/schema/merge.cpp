@@ -272,7 +272,7 @@ class Merger {
   Content merge_contains() {
     Merged all{list_of(a_, kContainsEach, at_, refusal_)};
     for (const Content& wanted : list_of(b_, kContainsEach, at_, refusal_)) {
-      refusal_.count(4 * all.contents.size());
+      refusal_.count(20 * all.contents.size());
       const bool is_known =
           std::any_of(all.contents.begin(), all.contents.end(),
                       [&](const Content& known) { return are_equal(known, wanted, refusal_); });

@@ -74,7 +74,7 @@ SchemaSurvey survey(const Json& schema) {
       found.by_address.emplace(cat(base, "#", *anchor), here);
     }
     const auto add = [&todo, &document = base](const Json& inner, std::string place) {
-      if (inner.is_object()) todo.push_back({&inner, std::move(place), document});
+      if (inner.is_object() && !inner.empty()) todo.push_back({&inner, std::move(place), document});
     };
     for (const auto& [keyword, content] : here->as_object()) {
       if (!is_known_keyword(keyword) && found.warnings.size() < kMostWarnings &&

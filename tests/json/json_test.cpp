@@ -109,5 +109,26 @@ TEST(Json, IsBuilt) {
   EXPECT_EQ(made.find("a")->find("x"), nullptr);
 }
 
+TEST(Json, SaysWhichLimitItExceeds) {
+  EXPECT_EQ(parse_json(R"({"a":1,"b":2,"a":3,"c":4})", {.members = 2}).error().message,
+            "this JSON has an object of more than 2 members at byte 25");
+  EXPECT_TRUE(parse_json(R"({"a":1,"b":2,"a":3})", {.members = 2}).ok());
+  EXPECT_EQ(parse_json("[[[]]]", {.depth = 2}).error().message,
+            "this JSON has more than 2 levels of arrays and objects at byte 2");
+}
+
+TEST(Json, HasOneCanonicalTextForEqualValues) {
+  const auto text = [](std::string_view json) { return canonical_text(parse_json(json).value()); };
+  EXPECT_EQ(text(R"({"a":[1.0,-0],"b":"x"})"), text(R"({"b":"x","a":[10e-1,0]})"));
+  for (const char* other : {R"(["a","b"])", R"(["ab",""])", R"(["a,b"])", R"([["a"],"b"])", "[1,2]",
+                            "[12]", "[null]", "[\"null\"]", "[{}]", "[[]]", "[true]", "[false]"}) {
+    EXPECT_NE(text(R"(["a",["b"]])"), text(other)) << other;
+    EXPECT_NE(text(R"([1,"2"])"), text(other)) << other;
+  }
+  const Json a = parse_json(R"({"x":1,"y":{"a":1,"b":2}})").value();
+  EXPECT_TRUE(a == parse_json(R"({"y":{"b":2.0,"a":1},"x":1e0})").value());
+  EXPECT_FALSE(a == parse_json(R"({"y":{"b":2,"a":3},"x":1})").value());
+}
+
 }  // namespace
 }  // namespace kinglet
