@@ -247,10 +247,10 @@ void check_size(const Json& schema, Refusal& refusal) {
     for (const auto& [keyword, content] : value->as_object()) {
       const size_t n = content.size();
       if (n > 0) todo.push_back({&content, below(at, keyword)});
-      if (keyword == "enum" && n > kMostValues) {
+      if (n > kMostValues && keyword == "enum") {
         refusal.set(at, cat("\"enum\" has ", n, " values, expected ", kMostValues, " at most"));
       }
-      if (is_among(keyword, kLists) && content.is_array() && n > kMostSchemas) {
+      if (n > kMostSchemas && content.is_array() && is_among(keyword, kLists)) {
         refusal.set(
             at, cat("\"", keyword, "\" has ", n, " schemas, expected ", kMostSchemas, " at most"));
       }
