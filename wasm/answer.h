@@ -30,7 +30,12 @@ class EngineAnswer {
   // Returns what the text adds. `is_last`: the answer ends with it.
   AnswerDelta push(std::string text, bool is_last);
 
-  // The same for tests, as fields of an EngineStep.
+  // See ChatAnswer.
+  FinishReason finish(FinishReason reason) const {
+    return answer_ ? answer_->finish(reason) : reason;
+  }
+
+  // The same as push() for tests, as fields of an EngineStep.
   val read(const std::string& text, bool is_last);
 
  private:

@@ -95,7 +95,7 @@ val EngineSession::step(double max_batch) {
   }
   set(fields, "topTokens", to_js_ids(tokens));
   set(fields, "topLogprobs", to_js_floats(logprobs));
-  set(fields, "finishReason", finish_reason_name(step.value().finish));
+  set(fields, "finishReason", finish_reason_name(answer_->finish(step.value().finish)));
   return success(fields);
 }
 

@@ -27,6 +27,11 @@ AnswerDelta ChatAnswer::end() {
   return take_parts();
 }
 
+FinishReason ChatAnswer::finish(FinishReason reason, size_t n_most) const {
+  const bool is_cut = n_calls_ > 0 && !reader_.has_whole_calls(n_most);
+  return is_cut && reason == FinishReason::stop ? FinishReason::length : reason;
+}
+
 AnswerDelta ChatAnswer::take_parts() {
   AnswerDelta delta;
   for (AnswerPart& part : parts_) {

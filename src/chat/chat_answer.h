@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,11 @@ class ChatAnswer {
 
   // See AnswerReader.
   bool has_whole_calls(size_t n_most) const { return reader_.has_whole_calls(n_most); }
+
+  // Returns why the answer ended, if its generation ended for `reason`: a call that is not whole
+  // was cut, whatever ended the answer. Only the first `n_most` calls count. To be asked after
+  // end().
+  FinishReason finish(FinishReason reason, size_t n_most = SIZE_MAX) const;
 
  private:
   AnswerDelta take_parts();

@@ -32,8 +32,9 @@ AnswerDelta ChatEvents::next_delta(const GenerationStep& step) {
 }
 
 std::string_view ChatEvents::finish() const {
-  if (!has_called_) return finish_name(reason_);
-  return answer_.has_whole_calls(request_.n_calls_most) ? "tool_calls" : "length";
+  const size_t n_most = request_.n_calls_most;
+  if (has_called_ && answer_.has_whole_calls(n_most)) return "tool_calls";
+  return finish_name(answer_.finish(reason_, n_most));
 }
 
 }  // namespace kinglet::openai

@@ -30,8 +30,8 @@ class ChatEvents {
   // step adds nothing that is certain.
   std::optional<ChatEvent> read(const GenerationStep& step, Json logprob);
 
-  // The rest is for the end of the answer: "stop", "length" or "tool_calls". A call that is not
-  // whole was cut, whatever ended the answer.
+  // The rest is for the end of the answer: "stop", "length" or "tool_calls". See
+  // ChatAnswer::finish().
   std::string_view finish() const;
 
   // The tokens up to the end of the last thought.

@@ -6,6 +6,7 @@
 #include "schema/compiler.h"
 #include "schema/gbnf.h"
 #include "schema/notation.h"
+#include "schema/strings.h"
 #include "schema/texts.h"
 
 namespace kinglet {
@@ -59,6 +60,10 @@ Result<std::string> grammar_of_calls(const CallRules& given, bool is_thinking) {
   const auto piece_of = [&](std::string_view text) { return piece(text, given.marks); };
   const Notation notation{pieces, given.marks};
   GrammarRules rules;
+  if (pieces.has_python_strings) {
+    std::string character(schema::kAnyJsonCharacter);
+    rules.define("char", character.erase(character.find('/'), 1));
+  }
   const std::string id = repeat("[a-zA-Z0-9]", 9, 9);
   std::vector<std::string> calls;
   for (size_t i = 0; i < given.known.size(); ++i) {

@@ -287,7 +287,7 @@ std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_
   if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
     refusal_.set(at, cat("a call of this model cannot have the name ", shown(name)));
   }
-  if (are_tagged()) return {literal(cat(pieces.argument_begin, name, pieces.key_end))};
+  if (are_tagged()) return {piece(cat(pieces.argument_begin, name, pieces.key_end), notation_.marks)};
   if (pieces.has_plain_keys) return {literal(name), colon()};
   std::vector<std::string> parts;
   for (const Spelling& spelling : quoted_) parts.push_back(spelling.write(name));
@@ -313,13 +313,14 @@ std::vector<std::string> SchemaCompiler::any_key(const Language* names, bool is_
   }
   if (name.empty()) return {};
   if (!is_argument) return {name, colon()};
-  return {literal(pieces.argument_begin), name, literal(pieces.key_end)};
+  return {piece(pieces.argument_begin, notation_.marks), name,
+          piece(pieces.key_end, notation_.marks)};
 }
 
 std::string SchemaCompiler::member(std::vector<std::string> key, std::string value) const {
   key.push_back(std::move(value));
   const std::string_view end = notation_.pieces.value_end;
-  if (are_tagged() && !end.empty()) key.push_back(literal(end));
+  if (are_tagged() && !end.empty()) key.push_back(piece(end, notation_.marks));
   return sequence(key);
 }
 
@@ -338,11 +339,11 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
   if (limits.least > std::min(n_most, limits.most) || n_required > limits.most) return {};
   const auto enclose = [&](const std::string& inside, bool may_be_empty) {
     if (!are_tagged()) return enclosed('{', inside, '}', may_be_empty);
-    return sequence({literal(pieces.arguments_begin),
+    return sequence({piece(pieces.arguments_begin, notation_.marks),
                      inside.empty() ? std::string(kEmptyText)
                      : may_be_empty ? repeat(inside, 0, 1)
                                     : inside,
-                     literal(pieces.arguments_end)});
+                     piece(pieces.arguments_end, notation_.marks)});
   };
   if (is_counted) {
     const std::string inside = counted_members(members, pair, limits, at);
@@ -354,7 +355,7 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
     const bool may_be_empty = limits.least == 0 && n_required == 0;
     return enclose(shuffled_members(members, pair, at), may_be_empty);
   }
-  const std::string separator = are_tagged() ? literal(pieces.argument_separator) : comma();
+  const std::string separator = are_tagged() ? piece(pieces.argument_separator, notation_.marks) : comma();
   std::string next;
   std::vector<std::string> firsts;  // the last one first
   if (!pair.empty()) {
@@ -419,7 +420,7 @@ std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
                                             std::string_view at) {
   constexpr uint64_t kMostRests = 20'000;
   const std::string separator =
-      are_tagged() ? literal(notation_.pieces.argument_separator) : comma();
+      are_tagged() ? piece(notation_.pieces.argument_separator, notation_.marks) : comma();
   const uint64_t n_given =
       limits.most == kUnlimited ? limits.least : std::min<uint64_t>(limits.most, members.size());
   if (n_given > kMostRests || (n_given + 1) * (members.size() + 1) > kMostRests) {

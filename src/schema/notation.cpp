@@ -48,23 +48,15 @@ std::vector<Spelling> quoted_spellings(const Notation& notation, Languages& lang
 
 std::vector<Spelling> text_spellings(const Notation& notation, Languages& languages) {
   const CallNotation& pieces = notation.pieces;
-  // If the marks have no line breaks, a line break next to a mark counts as part of the mark.
-  const Language* line_break = languages.text("\n");
-  const Language* any = languages.any_text();
-  const Language* begins = languages.concatenation(line_break, any);
-  const Language* ends = languages.concatenation(any, line_break);
-  const auto inside = [&](std::string_view end) {
-    const Language* texts = texts_without(end, languages);
-    if (pieces.key_end.ends_with('\n')) return texts;
-    return languages.intersection(
-        {texts, languages.complement(begins), languages.complement(ends)});
-  };
-  std::vector<Spelling> spellings = {{.name = "text", .language = inside(pieces.text_end)}};
+  Languages::Parts texts = {texts_without(pieces.text_end, languages)};
+  if (!pieces.text_mark.empty()) texts.push_back(texts_without(pieces.text_mark, languages));
+  std::vector<Spelling> spellings = {
+      {.name = "text", .language = languages.intersection(std::move(texts))}};
   if (!pieces.cdata_end.empty()) {
     spellings.push_back({.name = "cdata",
-                         .begin = literal(pieces.cdata_begin),
-                         .end = literal(pieces.cdata_end),
-                         .language = inside(pieces.cdata_end)});
+                         .begin = piece(pieces.cdata_begin, notation.marks),
+                         .end = piece(pieces.cdata_end, notation.marks),
+                         .language = texts_without(pieces.cdata_end, languages)});
   }
   return spellings;
 }

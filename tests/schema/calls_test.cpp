@@ -211,10 +211,12 @@ TEST_P(EachFamily, TakesStringsOfSeveralLines) {
   // LFM2's template writes strings as they are, but Python would escape line breaks.
   if (family_.format().calls.syntax == CallSyntax::python) return;
   family_.force_all();
-  const std::string text = written(family_.source(), "plan", R"({"note": "two\n\tlines"})");
-  EXPECT_TRUE(family_.takes(text)) << text;
-  ASSERT_TRUE(family_.read(text));
-  EXPECT_EQ(json_of(family_.read(text)->at(0).arguments), json_of(R"({"note":"two\n\tlines"})"));
+  for (const char* arguments : {R"({"note": "two\n\tlines"})", R"({"note": "\n two \n\n"})"}) {
+    const std::string text = written(family_.source(), "plan", arguments);
+    EXPECT_TRUE(family_.takes(text)) << text;
+    ASSERT_TRUE(family_.read(text));
+    EXPECT_EQ(json_of(family_.read(text)->at(0).arguments), json_of(arguments));
+  }
 }
 
 TEST_P(EachFamily, RefusesWhatTheToolsDoNotAllow) {
@@ -313,7 +315,9 @@ INSTANTIATE_TEST_SUITE_P(
     SchemaCalls, EachFamily,
     testing::Combine(testing::Values("hermes", "llama", "mistral", "nemo", "mistral-named",
                                      "mistral-numbered", "granite", "lfm2", "gemma4",
-                                     "functiongemma", "qwen3.5", "qwen3-coder", "minicpm5"),
+                                     "functiongemma", "qwen3.5", "qwen3-coder", "minicpm5", "olmo3",
+                                     "glm-4", "glm-4.5", "glm-4.7", "hunyuan", "hunyuan-list",
+                                     "hunyuan-3"),
                      testing::Bool()),
     name_of_case);
 

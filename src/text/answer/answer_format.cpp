@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/ascii.h"
 #include "text/answer/marks.h"
@@ -30,6 +31,9 @@ constexpr CallMarks kHermes = {
 // Templates that use tools, but have the sign of no known format
 constexpr CallMarks kBare = {CallSyntax::json, {}, {}, {}, &kJsonNotation};
 constexpr CallMarks kLlama = {CallSyntax::json, {}, {}, {}, &kLlamaNotation};
+// GLM-4.5 and 4.6; from 4.7 on, without line breaks
+constexpr CallMarks kGlm45 = {
+    CallSyntax::pairs, "<tool_call>", "</tool_call>", {}, &kGlm45Notation};
 constexpr CallMarks kLfm2 = {
     CallSyntax::python, "<|tool_call_start|>", "<|tool_call_end|>", {}, &kLfm2Notation};
 
@@ -56,11 +60,20 @@ constexpr auto kCalls = std::to_array<KnownCalls>({
      {CallSyntax::json, "<|START_ACTION|>", "<|END_ACTION|>", {}, &kCommandNotation}},
     // Seed-OSS
     {"<seed:tool_call>",
-     {CallSyntax::parameters, "<seed:tool_call>", "</seed:tool_call>", {}, &kSeedNotation}},
+     {CallSyntax::inline_parameters, "<seed:tool_call>", "</seed:tool_call>", {}, &kSeedNotation}},
     // MiniCPM5
     {"<function name=", {CallSyntax::xml, "<function", {}, {}, &kMiniCpm5Notation}},
     // Qwen 3.5 and Qwen3-Coder
     {"<function=", {CallSyntax::parameters, "<tool_call>", "</tool_call>", {}, &kQwen35Notation}},
+    // Hunyuan: version 3; calls in lists; calls with marks of their own
+    {"<tool_sep>", {CallSyntax::blocks, "<tool_calls>", "</tool_calls>", {}, &kHunyuan3Notation}},
+    {"<tool_calls>[", {CallSyntax::json, "<tool_calls>", "</tool_calls>", {}, &kHunyuanListNotation}},
+    {"<tool_calls>", {CallSyntax::blocks, "<tool_calls>", "</tool_calls>", {}, &kHunyuanNotation}},
+    {"</arg_key>\n", kGlm45},
+    {"</arg_key>", {CallSyntax::pairs, "<tool_call>", "</tool_call>", {}, &kGlm47Notation}},
+    // OLMo 3
+    {"<function_calls>",
+     {CallSyntax::python, "<function_calls>", "</function_calls>", {}, &kOlmo3Notation}},
     {"<tool_call>", kHermes},
     // Granite 3
     {"<|tool_call|>", {CallSyntax::json, "<|tool_call|>", {}, {}, &kGranite3Notation}},
@@ -72,7 +85,33 @@ constexpr auto kCalls = std::to_array<KnownCalls>({
     // Llama 3
     {"\"parameters\": dictionary", kLlama},
     {"\"parameters\":dictionary", kLlama},
+    // GLM-4
+    {"<|observation|>", {CallSyntax::named_line, {}, {}, {}, &kGlm4Notation}},
 });
+
+// The marks inside calls that some vocabularies have tokens for.
+std::span<const std::string_view> inner_marks(CallSyntax syntax) {
+  static constexpr std::string_view kNamed[] = {kArguments, kCallId};
+  static constexpr std::string_view kXml[] = {"</function>", "<param", "</param>", "<![CDATA[",
+                                              "]]>"};
+  static constexpr std::string_view kPairs[] = {"<arg_key>", "</arg_key>", "<arg_value>",
+                                                "</arg_value>"};
+  static constexpr std::string_view kBlocks[] = {"<tool_call>", "</tool_call>", "<tool_sep>",
+                                                 "<arg_key>",   "</arg_key>",   "<arg_value>",
+                                                 "</arg_value>"};
+  switch (syntax) {
+    case CallSyntax::named_json:
+      return kNamed;
+    case CallSyntax::xml:
+      return kXml;
+    case CallSyntax::pairs:
+      return kPairs;
+    case CallSyntax::blocks:
+      return kBlocks;
+    default:
+      return {};
+  }
+}
 
 bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
@@ -118,7 +157,7 @@ std::vector<std::string_view> AnswerFormat::marks(bool with_calls) const {
   std::vector<std::string_view> found;
   if (with_calls) {
     found = {calls.begin, calls.end, calls.quote};
-    if (calls.syntax == CallSyntax::named_json) found.insert(found.end(), {kArguments, kCallId});
+    for (const std::string_view mark : inner_marks(calls.syntax)) found.push_back(mark);
     if (calls.begin.empty()) found.push_back(kPythonTag);
   }
   if (thoughts) {

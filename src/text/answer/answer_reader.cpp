@@ -30,6 +30,21 @@ std::string_view behind_python_tag(std::string_view text) {
                                       : text;
 }
 
+// Whether the name of a tool and an object begin the text.
+Reading begins_named_line(std::string_view text, const std::vector<KnownTool>& tools) {
+  Reading read = Reading::broken;
+  for (const KnownTool& tool : tools) {
+    if (text.starts_with(tool.name)) {
+      const std::string_view rest = without_leading_space(text.substr(tool.name.size()));
+      if (rest.starts_with('{')) return Reading::whole;
+      if (rest.empty()) read = Reading::open;
+    } else if (tool.name.starts_with(text)) {
+      read = Reading::open;
+    }
+  }
+  return read;
+}
+
 }  // namespace
 
 AnswerReader::AnswerReader(const AnswerFormat& format, std::vector<KnownTool> tools,
@@ -101,6 +116,14 @@ bool AnswerReader::read_text(std::vector<AnswerPart>& parts) {
       return skip(held_.size() - rest.size());
     }
     if (!has_ended_ && kPythonTag.starts_with(rest)) return false;
+    const Reading named = format_.calls.syntax == CallSyntax::named_line
+                              ? begins_named_line(rest, tools_)
+                              : Reading::broken;
+    if (named == Reading::whole) {
+      place_ = Place::calls;
+      return skip(held_.size() - rest.size());
+    }
+    if (!has_ended_ && named == Reading::open) return false;
   }
   const std::string_view thought = can_think() ? format_.thoughts->begin : std::string_view();
   const std::string_view calls = can_call() ? format_.calls.begin : std::string_view();
@@ -181,6 +204,7 @@ bool AnswerReader::read_calls(std::vector<AnswerPart>& parts) {
     return false;
   }
   if (held[0] == '[' || held[0] == ',' || held[0] == ']') return skip(1);
+  if (held[0] == ';' && has_called_) return skip(1);  // between calls of Llama 3
   return read_one_call(parts);
 }
 
@@ -218,7 +242,7 @@ bool AnswerReader::read_one_call(std::vector<AnswerPart>& parts) {
   in_call_ = false;
   // Small models forget the brace that ends a call after its arguments.
   if (call.reading == Reading::whole || call.has_whole_arguments) {
-    if (n_whole_ + 1 == n_calls_) ++n_whole_;
+    if (n_whole_ + 1 == n_calls_ && is_json_object(call.arguments)) ++n_whole_;
     return true;
   }
   in_broken_call_ = true;

@@ -38,7 +38,8 @@ class AnswerReader {
   bool is_thinking() const { return place_ == Place::thought; }
 
   // Whether there are calls, and the first `n_most` of them are whole: neither cut by the end of
-  // the answer nor written wrongly. To be asked after end().
+  // the answer nor written wrongly, and with arguments that are the JSON of an object. To be asked
+  // after end().
   bool has_whole_calls(size_t n_most) const;
 
  private:

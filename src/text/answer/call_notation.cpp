@@ -53,6 +53,20 @@ constexpr CallNotation with_parameters(std::string_view begin, std::string_view 
           .has_python_words = true};
 }
 
+constexpr CallNotation with_pairs(std::string_view begin, std::string_view name_end,
+                                  std::string_view between, std::string_view end,
+                                  std::string_view key_end, std::string_view value_end) {
+  return {.begin = begin,
+          .name_end = name_end,
+          .between = between,
+          .end = end,
+          .argument_begin = "<arg_key>",
+          .key_end = key_end,
+          .value_end = value_end,
+          .text_end = "</arg_value>",
+          .has_plain_names = true};
+}
+
 }  // namespace
 
 constexpr CallNotation kHermesNotation = in_json(
@@ -83,7 +97,18 @@ constexpr CallNotation kLfm2Notation = {.begin = "<|tool_call_start|>[",
                                         .arguments_end = ")",
                                         .quotes = "\"'",
                                         .has_plain_names = true,
+                                        .has_python_strings = true,
                                         .has_python_words = true};
+constexpr CallNotation kOlmo3Notation = {.begin = "<function_calls>",
+                                         .between = "\n",
+                                         .end = "</function_calls>",
+                                         .arguments_begin = "(",
+                                         .key_end = "=",
+                                         .argument_separator = ", ",
+                                         .arguments_end = ")",
+                                         .has_plain_names = true,
+                                         .has_python_strings = true,
+                                         .has_python_words = true};
 
 constexpr CallNotation kGemma4Notation =
     gemma("<|tool_call>call:", "<tool_call|><|tool_call>call:", "<tool_call|>", "<|\"|>");
@@ -117,9 +142,31 @@ constexpr CallNotation kMiniCpm5Notation = {.begin = "<function name=\"",
                                             .value_end = "</param>",
                                             .arguments_end = "</function>",
                                             .text_end = "<",
+                                            .text_mark = "&",
                                             .cdata_begin = "<![CDATA[",
                                             .cdata_end = "]]>",
                                             .has_plain_names = true,
+                                            .has_python_strings = true,
                                             .has_python_words = true};
+
+constexpr CallNotation kGlm4Notation = {.name_end = "\n", .has_plain_names = true};
+constexpr CallNotation kGlm45Notation =
+    with_pairs("<tool_call>", "\n", "</tool_call>\n<tool_call>", "</tool_call>",
+               "</arg_key>\n<arg_value>", "</arg_value>\n");
+constexpr CallNotation kGlm47Notation =
+    with_pairs("<tool_call>", "", "</tool_call><tool_call>", "</tool_call>",
+               "</arg_key><arg_value>", "</arg_value>");
+
+constexpr CallNotation kHunyuan3Notation =
+    with_pairs("<tool_calls>\n<tool_call>", "<tool_sep>\n", "</tool_call>\n<tool_call>",
+               "</tool_call>\n</tool_calls>", "</arg_key>\n<arg_value>", "</arg_value>\n");
+constexpr CallNotation kHunyuanNotation = {
+    .begin = "<tool_calls>\n<tool_call>",
+    .name_end = "\n```json\n",
+    .between = "\n```\n</tool_call>\n<tool_call>",
+    .end = "\n```\n</tool_call>\n</tool_calls>",
+    .has_plain_names = true};
+constexpr CallNotation kHunyuanListNotation = in_json(
+    R"(<tool_calls>[{"name": ")", R"(}, {"name": ")", "}]</tool_calls>");
 
 }  // namespace kinglet

@@ -32,8 +32,8 @@ struct CallNotation {
   // Arguments that are strings stand between these pieces as they are, without quotes, and must not
   // contain `text_end`. Empty: such strings have quotes like other strings.
   std::string_view text_end = {};
-  // Such strings may also stand between these two. Then they may contain `text_end`, but not
-  // `cdata_end`.
+  std::string_view text_mark = {};  // what they must not contain, either
+  // Such strings may also stand between these two. Then they may contain all but `cdata_end`.
   std::string_view cdata_begin = {};
   std::string_view cdata_end = {};
 
@@ -45,6 +45,7 @@ struct CallNotation {
   bool has_plain_names = false;      // names of tools have no quotes (see is_plain)
   bool has_plain_keys = false;       // keys of objects have no quotes
   bool sorts_keys = false;           // sorted like Jinja's dictsort, whatever the schema's order is
+  bool has_python_strings = false;   // in which \\/ is two characters
   bool has_python_words = false;     // True, False and None in addition to true, false and null
 };
 
@@ -70,5 +71,12 @@ extern const CallNotation kCommandNotation;
 extern const CallNotation kQwen35Notation;
 extern const CallNotation kSeedNotation;
 extern const CallNotation kMiniCpm5Notation;
+extern const CallNotation kGlm4Notation;
+extern const CallNotation kGlm45Notation;
+extern const CallNotation kGlm47Notation;
+extern const CallNotation kHunyuanNotation;
+extern const CallNotation kHunyuanListNotation;
+extern const CallNotation kHunyuan3Notation;
+extern const CallNotation kOlmo3Notation;
 
 }  // namespace kinglet

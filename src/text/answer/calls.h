@@ -47,9 +47,13 @@ enum class CallSyntax : uint8_t {
          // other keys)
   keyed_json,    // {"f": {"x": 1}}                                 (Apertus)
   named_json,    // f[ARGS]{"x": 1}, f[CALL_ID]id[ARGS]{"x": 1}     (Mistral)
-  python,        // f(x=1)                                          (LFM2)
+  named_line,    // f\n{"x": 1}                                     (GLM-4)
+  python,        // f(x=1)                                          (LFM2, OLMo 3)
   named_object,  // call:f{x:1}                                     (Gemma 4, FunctionGemma)
-  parameters,    // <function=f><parameter=x>1</parameter></function>          (Qwen 3.5, Seed-OSS)
+  parameters,    // <function=f>\n<parameter=x>\n1\n</parameter>\n</function> (Qwen 3.5)
+  inline_parameters,  // <function=f>\n<parameter=x>1</parameter>\n</function> (Seed-OSS)
+  pairs,   // f\n<arg_key>x</arg_key>\n<arg_value>1</arg_value>       (GLM-4.5)
+  blocks,  // <tool_call>f\n```json\n{"x": 1}\n```\n</tool_call>, or pairs (Hunyuan)
   xml,           // <function name="f"><param name="x">1</param></function>    (MiniCPM5)
 };
 
@@ -61,6 +65,9 @@ struct CallPrefix {
   bool has_whole_arguments = false;
   size_t n_bytes = 0;  // how many bytes of the text were read; for a whole call, its size
 };
+
+// Whether `text` is the JSON of an object and nothing else.
+bool is_json_object(std::string_view text);
 
 // Reads the call that `text` begins with. `quote` is a mark around strings, in addition to the
 // usual quotes. JSON is read in every syntax, because a model may have been told to write JSON.

@@ -1,7 +1,6 @@
 #include "text/answer/literal.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/ascii.h"
 #include "base/utf8.h"
@@ -12,18 +11,17 @@ namespace kinglet {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
-
-bool is_word(char c) {
-  return is_digit(c) || is_letter(c) || c == '_' || c == '.' || c == '+' || c == '-';
-}
-
 size_t skip_digits(std::string_view text, size_t at) {
   while (at < text.size() && is_digit(text[at])) ++at;
   return at;
 }
 
-// RFC 8259, section 6.
+}  // namespace
+
+bool is_literal_word(char c) {
+  return is_digit(c) || is_letter(c) || c == '_' || c == '.' || c == '+' || c == '-';
+}
+
 bool is_json_number(std::string_view text) {
   size_t at = text.starts_with('-') ? 1 : 0;
   const size_t end = skip_digits(text, at);
@@ -44,11 +42,10 @@ bool is_json_number(std::string_view text) {
   return at == text.size();
 }
 
-// Returns the number of the four hex digits that `text` begins with; nullopt if there are not four.
-std::optional<char32_t> hex_quad(std::string_view text) {
-  if (text.size() < 4) return std::nullopt;
+std::optional<char32_t> hex_number(std::string_view text, size_t n_digits) {
+  if (text.size() < n_digits) return std::nullopt;
   char32_t number = 0;
-  for (const char c : text.substr(0, 4)) {
+  for (const char c : text.substr(0, n_digits)) {
     const auto digit = hex_digit(c);
     if (!digit) return std::nullopt;
     number = number * 16 + *digit;
@@ -56,9 +53,14 @@ std::optional<char32_t> hex_quad(std::string_view text) {
   return number;
 }
 
-}  // namespace
-
-void LiteralReader::skip_space() { rest = without_leading_space(rest); }
+void LiteralReader::skip_space() {
+  rest = without_leading_space(rest);
+  if (dialect == Dialect::json) return;
+  while (rest.starts_with('#') || rest.starts_with('\f')) {
+    rest.remove_prefix(rest[0] == '#' ? std::min(rest.find('\n'), rest.size()) : 1);
+    rest = without_leading_space(rest);
+  }
+}
 
 Reading LiteralReader::skip(std::string_view text) {
   skip_space();
@@ -74,8 +76,9 @@ Reading LiteralReader::value(std::string& out) { return nested(out, 0); }
 Reading LiteralReader::nested(std::string& out, int depth) {
   skip_space();
   if (rest.empty()) return Reading::open;
+  if (dialect == Dialect::python) return python(out, depth);
   if (rest[0] == '{' || rest[0] == '[') {
-    return depth < kMaxDepth ? collection(out, depth) : Reading::broken;
+    return depth < kMostLiteralDepth ? collection(out, depth) : Reading::broken;
   }
   if (begins_string()) {
     return string(out);
@@ -176,7 +179,7 @@ Reading LiteralReader::quoted_string(std::string& out) {
         break;
       case 'u':
         if (rest.size() - at < 5) return Reading::open;
-        if (!hex_quad(rest.substr(at + 1))) return Reading::broken;
+        if (!hex_number(rest.substr(at + 1), 4)) return Reading::broken;
         out += '\\';
         out += rest.substr(at, 5);
         at += 4;
@@ -196,7 +199,7 @@ Reading LiteralReader::quoted_string(std::string& out) {
 
 Reading LiteralReader::word(std::string& out) {
   const size_t n =
-      static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), is_word) - rest.begin());
+      static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), is_literal_word) - rest.begin());
   if (n == rest.size()) return Reading::open;
   const std::string_view word = rest.substr(0, n);
   if (word == "True" || word == "true") {
@@ -232,10 +235,10 @@ Reading LiteralReader::plain_string(std::string& out) {
       out += kMeanings[known];
     } else if (escaped == 'u') {
       const std::string_view digits = std::string_view(json).substr(at + 1);
-      char32_t character = hex_quad(digits).value_or(0);
+      char32_t character = hex_number(digits, 4).value_or(0);
       at += 4;
       const std::string_view next = digits.substr(4);
-      const char32_t low = next.starts_with("\\u") ? hex_quad(next.substr(2)).value_or(0) : 0;
+      const char32_t low = next.starts_with("\\u") ? hex_number(next.substr(2), 4).value_or(0) : 0;
       if (character >= 0xD800 && character < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
         character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00);
         at += 6;
@@ -249,10 +252,10 @@ Reading LiteralReader::plain_string(std::string& out) {
   return Reading::whole;
 }
 
-bool read_whole_value(std::string_view text, std::string& out) {
+bool read_whole_value(std::string_view text, Dialect dialect, std::string& out) {
   // A number counts as whole only if something follows it.
   const std::string ended = std::string(without_trailing_space(text)) + ',';
-  LiteralReader reader{.rest = ended, .quote = {}};
+  LiteralReader reader{.rest = ended, .quote = {}, .dialect = dialect};
   std::string json;
   if (reader.value(json) != Reading::whole || reader.rest != ",") return false;
   out += json;

@@ -20,6 +20,12 @@ constexpr std::string_view kTemplates[] = {
     "{{ tools }} <tool_call> <function= </think>",
     "{{ tools }} <function name= </think>",
     "{{ tools }} <|tool_call|>",
+    "{{ tools }} <function_calls>",
+    "{{ tools }} <|observation|>",
+    "{{ tools }} <tool_call> </arg_key> </think>",
+    "{{ tools }} <tool_calls> </think>",
+    "{{ tools }} <seed:tool_call> <function=",
+    "{{ tools }} <|tools_prefix|>",
 };
 
 // Joins the parts, so that only their content counts.
@@ -28,6 +34,8 @@ class Said {
   void add(const std::vector<AnswerPart>& parts) {
     for (const AnswerPart& part : parts) {
       check(!part.text.empty(), "an empty part");
+      if (part.kind == AnswerPart::Kind::call) calls_.emplace_back();
+      if (part.kind == AnswerPart::Kind::arguments) calls_.back() += part.text;
       if (part.kind != kind_ || part.kind == AnswerPart::Kind::call) {
         text_ += static_cast<char>('0' + static_cast<int>(part.kind));
       }
@@ -37,9 +45,11 @@ class Said {
   }
 
   const std::string& text() const { return text_; }
+  const std::vector<std::string>& calls() const { return calls_; }
 
  private:
   std::string text_;
+  std::vector<std::string> calls_;  // their arguments
   AnswerPart::Kind kind_ = AnswerPart::Kind::arguments;
 };
 
@@ -50,7 +60,7 @@ void answer(Bytes bytes) {
   const AnswerFormat format =
       find_answer_format(kTemplates[input.up_to(std::size(kTemplates) - 1)]);
   std::vector<KnownTool> tools;
-  if (input.flag()) tools = {{"f", {"s"}}, {"g", {}}};
+  if (input.flag()) tools = {{"f", {"s"}, {{"n", kIntegerType}}}, {"g"}};
   const std::string_view prompt = input.flag() ? "<think>" : "";
   const size_t size = input.up_to(40) + 1;
   const std::string_view text = input.rest_text();
@@ -72,6 +82,12 @@ void answer(Bytes bytes) {
   in_pieces.end(parts);
   cut.add(parts);
   check(whole.text() == cut.text(), "the cuts of an answer change what it says");
+  check(at_once.has_whole_calls(SIZE_MAX) == in_pieces.has_whole_calls(SIZE_MAX),
+        "the cuts of an answer change whether its calls are whole");
+  if (!at_once.has_whole_calls(SIZE_MAX)) return;
+  for (const std::string& arguments : whole.calls()) {
+    check(is_json_object(arguments), "the arguments of a whole call are not an object");
+  }
 }
 
 }  // namespace kinglet::fuzz

@@ -217,6 +217,10 @@ TEST(AnswerReader, ReadsPythonCalls) {
          "|call:get_time|{}"});
   check({kLfm2, "<|tool_call_start|>[weather(\"Rome\")]<|tool_call_end|>",
          "|call:weather|{\"Rome\")]"});
+  check({kLfm2,
+         R"([weather(city='\x1b' "b", days=(1, .5), note='''a'b''', path=r'C:\n')])",
+         R"(|call:weather|{"city":"\u001bb","days":[1,0.5],"note":"a'b","path":"C:\\n"})",
+         "<|tool_call_start|>"});
 }
 
 TEST(AnswerReader, ReadsGemmasCalls) {
@@ -261,6 +265,187 @@ TEST(AnswerReader, TakesForAStringWhatIsNoOtherAllowedValue) {
   check({kQwen35, answer("count", "12"), "|call:f|{\"count\":12}"}, known);
   check({kQwen35, answer("count", "1.5"), "|call:f|{\"count\":\"1.5\"}"}, known);
   check({kQwen35, answer("other", "12345"), "|call:f|{\"other\":12345}"}, known);
+}
+
+TEST(AnswerReader, EndsAValueWhereTheFormGoesOn) {
+  const auto answer = [](std::string_view value, std::string_view end) {
+    return "<tool_call>\n<function=weather>\n<parameter=city>\n" + std::string(value) +
+           "\n</parameter>\n" + std::string(end);
+  };
+  const std::string_view whole = "</function>\n</tool_call>\nSo.";
+  check({kQwen35, answer("a </parameter> b </para", whole),
+         "|call:weather|{\"city\":\"a </parameter> b </para\"}|text:So."});
+  check({kQwen35, answer("</parameter></parameter>", whole),
+         "|call:weather|{\"city\":\"</parameter></parameter>\"}|text:So."});
+  check({kQwen35, answer("</parameter></p>", "<parameter=note>x</parameter></function></tool_call>"),
+         "|call:weather|{\"city\":\"</parameter></p>\",\"note\":\"x\"}"});
+  check({kQwen35, answer("\n \n", whole), "|call:weather|{\"city\":\"\\n \\n\"}|text:So."});
+  EXPECT_TRUE(is_whole(kQwen35, answer("a </parameter> b", whole)));
+  // Marks of calls end a value that lacks the end of its call.
+  const std::string both = answer("a", "</tool_call>\n<tool_call><function=get_time></function>");
+  check({kQwen35, both, "|call:weather|{\"city\":\"a\"|call:get_time|{}"});
+  EXPECT_FALSE(is_whole(kQwen35, both));
+}
+
+TEST(AnswerReader, ReadsXml) {
+  const std::vector<KnownTool> known = {{"f",
+                                         {"s"},
+                                         {{"n", kIntegerType},
+                                          {"l", kArrayType},
+                                          {"b", kBooleanType},
+                                          {"m", kStringType | kObjectType},
+                                          {"o", kObjectType}}}};
+  const auto with = [&](std::string_view name, std::string_view value, std::string_view json) {
+    const std::string element = "<param name=\"" + std::string(name) + "\">";
+    const std::string answer =
+        "<function name=\"f\">" + element + std::string(value) + "</param></function> So";
+    check({kMiniCpm5, answer,
+           "|call:f|{\"" + std::string(name) + "\":" + std::string(json) + "}|text:So"},
+          known);
+  };
+  with("s", "1 &lt; 2 &amp;&amp; 3 &gt; 2 &quot;&apos;&#10;&#x41;&#233;",
+       R"("1 < 2 && 3 > 2 \"'\nAé")");
+  with("s", "a & b &c; &#0; &#xd800; &#x110000; &lt &amp;lt;",
+       R"("a & b &c; &#0; &#xd800; &#x110000; &lt &lt;")");
+  with("s", "\n one\ntwo \n", R"("\n one\ntwo \n")");
+  with("s", "<![CDATA[\na &lt; <b>\n]]>", R"("\na &lt; <b>\n")");
+  with("s", "\n<![CDATA[a]]]]><![CDATA[>b]]>\n", R"("a]]>b")");
+  with("s", "a <![CDATA[<b>]]> &amp; c", R"("a <b> & c")");
+  with("s", "a < b </b>", R"("a < b </b>")");
+  with("s", "", R"("")");
+  with("x", "\n12\n", "12");
+  with("x", "\ntwo\n", R"("\ntwo\n")");
+  with("x", "<![CDATA[12]]>", R"("12")");
+  with("n", "<![CDATA[12]]>", "12");
+  with("b", "<![CDATA[ True\n]]>", "true");
+  with("l", "<![CDATA[[1, \"a<b\"]]]>", R"([1,"a<b"])");
+  with("l", R"(['it\'s', (1, None), '\x41'])", R"(["it's",[1,null],"A"])");
+  with("o", "<![CDATA[\n{\"a\": \"<\"}\n]]>", R"({"a":"<"})");
+  with("o", "{&quot;a&quot;: 1}", R"({"a":1})");
+  with("m", "<![CDATA[{\"a\": 1}]]>", R"({"a":1})");
+  with("m", "<![CDATA[a\nb]]>", R"("a\nb")");
+  check({kMiniCpm5,
+         "<function\n name = 'f' id=\"1\" >\n <param\tname='s' >a</param >\n<param name=\"x\"/>"
+         "<param type='a>b' name=\"&lt;y\">b</param></function >\n<function name=\"f\" /> So",
+         R"(|call:f|{"s":"a","x":"","<y":"b"}|call:f|{}|text:So)"},
+        known);
+  check({kMiniCpm5, "<function id=\"f\"></function>", "|text:<function id=\"f\"></function>"},
+        known);
+}
+
+TEST(AnswerReader, TakesOnlyObjectsForArguments) {
+  const auto hermes = [](std::string_view arguments) {
+    return R"(<tool_call>{"name": "weather", "arguments": )" + std::string(arguments) +
+           "}</tool_call>";
+  };
+  for (const std::string_view arguments :
+       {R"("hello")", R"("{\"a\": 1")", "null", "[1]", "5", "true", R"("")", R"("[1]")", "'x'",
+        R"({"a": "\ud83d"})"}) {
+    EXPECT_FALSE(is_whole(kHermes, hermes(arguments))) << arguments;
+  }
+  for (const std::string_view arguments :
+       {"{}", R"("{\"a\": 1}")", R"('{"a": 1}')", R"("{'a': True}")", R"(" {} ")"}) {
+    EXPECT_TRUE(is_whole(kHermes, hermes(arguments))) << arguments;
+  }
+  check({kHermes, hermes(R"("hello")"), "|call:weather|hello"});
+  check({kHermes, hermes("null"), "|call:weather|null"});
+  check({kHermes, hermes(R"("{'a': True}")"), R"(|call:weather|{"a":true})"});
+  check({kMistralNamed, R"([TOOL_CALLS]weather[ARGS]"{\"a\": 1}")", R"(|call:weather|{"a": 1})"});
+  EXPECT_FALSE(is_whole(kMistralNamed, R"([TOOL_CALLS]weather[ARGS]"hello")"));
+  EXPECT_FALSE(is_whole(kLfm2, "<|tool_call_start|>[weather(x=1e999)]<|tool_call_end|>"));
+}
+
+TEST(AnswerReader, TakesAnObjectWithoutArgumentsForACallOnlyIfItHasNothingElse) {
+  for (const std::string_view object :
+       {R"({"name": "weather", "age": 30})", R"({"age": 30, "name": "weather"})",
+        R"({"name": "weather", "type": "x", "city": "Rome"})"}) {
+    const std::string text = "|text:" + std::string(object);
+    check({kLlama, object, text});
+    check({"{{ tools }}", object, text});
+    check({kHermes, object, text});
+    const std::string marked = "<tool_call>" + std::string(object) + "</tool_call>";
+    check({kHermes, marked, "|text:" + marked});
+  }
+  check({kLlama, R"({"type": "function", "name": "weather"})", "|call:weather|{}"});
+  check({kLlama, R"({"note": "x", "name": "weather", "parameters": {"city": "Rome"}})",
+         R"(|call:weather|{"city":"Rome"})"});
+}
+
+TEST(AnswerReader, ReadsSeveralCallsOfLlama) {
+  const std::string first = R"({"name": "get_time", "parameters": {}})";
+  const std::string second = R"({"name": "weather", "parameters": {"city": "Rome"}})";
+  for (const std::string_view between : {"; ", ";", "\n;\n", ", ", "\n"}) {
+    const std::string both = first + std::string(between) + second;
+    check({kLlama, both, R"(|call:get_time|{}|call:weather|{"city":"Rome"})"});
+    EXPECT_TRUE(is_whole(kLlama, both));
+  }
+}
+
+TEST(AnswerReader, ReadsOlmosCalls) {
+  constexpr std::string_view kOlmo3 = "{{ tools }} <function_calls>";
+  check({kOlmo3,
+         "So.\n<function_calls>weather(city=\"S\\u00e3o\", days=3, deep={\"a\": [null, false]})\n"
+         "get_time()</function_calls>Wait.",
+         "|text:So.|call:weather|{\"city\":\"São\",\"days\":3,\"deep\":{\"a\":[null,false]}}"
+         "|call:get_time|{}|text:Wait."});
+  EXPECT_FALSE(is_whole(kOlmo3, "<function_calls>weather(city=\"Ro"));
+}
+
+TEST(AnswerReader, ReadsGlmsCalls) {
+  constexpr std::string_view kGlm4 = "{{ tools }} <|observation|>";
+  check({kGlm4, "weather\n{\"city\": \"Rome\"}", "|call:weather|{\"city\":\"Rome\"}"});
+  check({kGlm4, "\nget_time \n{}\nweather\n{\"city\": 1}",
+         "|call:get_time|{}|call:weather|{\"city\":1}"});
+  check({kGlm4, "weather is fine", "|text:weather is fine"});
+  check({kGlm4, "wea", "|text:wea"});
+  check({kGlm4, "other\n{\"a\": 1}", "|text:other\n{\"a\": 1}"});
+  check({kGlm4, R"({"name": "get_time", "arguments": {}})", "|call:get_time|{}"});
+  EXPECT_FALSE(is_whole(kGlm4, "weather\n{\"city\": \"Ro"));
+  EXPECT_FALSE(is_whole(kGlm4, "weather\n{\"city\": ?}"));
+  constexpr std::string_view kGlm45 = "{{ tools }} <tool_call> </arg_key>\n </think>";
+  check({kGlm45,
+         "<think>Hm</think>\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>12</arg_value>\n"
+         "<arg_key>days</arg_key>\n<arg_value>[1, 2]</arg_value>\n<arg_key>odd</arg_key>\n"
+         "<arg_value>\na </arg_value> b\n</arg_value>\n</tool_call>\n<tool_call>get_time\n"
+         "</tool_call>\nSo.",
+         "|thought:Hm|call:weather|{\"city\":\"12\",\"days\":[1,2],\"odd\":\"\\na </arg_value> b\\n\"}"
+         "|call:get_time|{}|text:So."});
+  check({kGlm45,
+         "<tool_call>weather<arg_key>city</arg_key><arg_value>Rome</arg_value></tool_call>"
+         "<tool_call>get_time</tool_call>",
+         "|call:weather|{\"city\":\"Rome\"}|call:get_time|{}"});
+  check({kGlm45,
+         "<tool_call>get_time\n{}</tool_call><tool_call>{\"name\": \"get_time\", \"arguments\": "
+         "{}}</tool_call>",
+         "|call:get_time|{}|call:get_time|{}"});
+  check({kGlm45, "<tool_call>weather is fine</tool_call>",
+         "|text:<tool_call>weather is fine</tool_call>"});
+  EXPECT_FALSE(is_whole(kGlm45, "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Ro"));
+  EXPECT_FALSE(is_whole(kGlm45, "<tool_call>get_time\n"));
+}
+
+TEST(AnswerReader, ReadsHunyuansCalls) {
+  constexpr std::string_view kHunyuan = "{{ tools }} <tool_calls> </think>";
+  check({kHunyuan,
+         "<think>\nHm\n</think>\nSo. <tool_calls>\n<tool_call>weather\n```json\n{\"city\": "
+         "\"Rome\"}\n```\n</tool_call>\n<tool_call>get_time\n```json\n{}\n```\n</tool_call>\n"
+         "</tool_calls>\nWait.",
+         "|thought:Hm|text:So.|call:weather|{\"city\":\"Rome\"}|call:get_time|{}|text:Wait."});
+  check({kHunyuan,
+         "<tool_calls>[{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}, {\"name\": "
+         "\"get_time\", \"arguments\": {}}]</tool_calls>",
+         "|call:weather|{\"city\":\"Rome\"}|call:get_time|{}"});
+  check({kHunyuan,
+         "<tool_calls><tool_call>{\"name\": \"get_time\", \"arguments\": {}}</tool_call>"
+         "</tool_calls>",
+         "|call:get_time|{}"});
+  check({kHunyuan,
+         "<tool_calls>\n<tool_call>weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>12"
+         "</arg_value>\n</tool_call>\n<tool_call>get_time<tool_sep></tool_call>\n</tool_calls>",
+         "|call:weather|{\"city\":\"12\"}|call:get_time|{}"});
+  const std::string begin = "<tool_calls>\n<tool_call>weather\n```json\n";
+  EXPECT_FALSE(is_whole(kHunyuan, begin + "{\"city\": \"Ro"));
+  EXPECT_FALSE(is_whole(kHunyuan, begin + "\"x\"\n```\n</tool_call>"));
 }
 
 TEST(AnswerReader, ReadsApertusCalls) {
