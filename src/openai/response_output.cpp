@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "openai/answer_writer.h"
+#include "text/answer/calls.h"
 
 namespace kinglet::openai {
 namespace {
@@ -80,7 +81,10 @@ void ResponseOutput::grow_call(const CallDelta& call, std::vector<Json>& events)
 }
 
 void ResponseOutput::begin(Item item, std::vector<Json>& events) {
-  if (open_) close("completed", events);
+  if (open_) {
+    const bool is_broken = open_->type == kCall && !is_json_object(open_->text);
+    close(is_broken ? "incomplete" : "completed", events);
+  }
   open_ = std::move(item);
   events.push_back({{"type", "response.output_item.added"},
                     {"output_index", items_.size()},

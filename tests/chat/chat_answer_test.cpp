@@ -55,5 +55,21 @@ TEST(ChatAnswer, SaysTheSameHoweverItIsCut) {
   }
 }
 
+TEST(ChatAnswer, EndsWithLengthIfACallIsNotWhole) {
+  const auto finish = [](std::string_view said, FinishReason reason, size_t n_most = 9) {
+    ChatAnswer answer(plan());
+    answer.push(said);
+    answer.end();
+    return answer.finish(reason, n_most);
+  };
+  const std::string_view cut = kAnswer.substr(0, kAnswer.size() - 15);
+  EXPECT_EQ(finish(kAnswer, FinishReason::stop), FinishReason::stop);
+  EXPECT_EQ(finish(cut, FinishReason::stop), FinishReason::length);
+  EXPECT_EQ(finish(cut, FinishReason::stop, 1), FinishReason::stop);
+  EXPECT_EQ(finish(cut, FinishReason::context), FinishReason::context);
+  EXPECT_EQ(finish(cut, FinishReason::cancelled), FinishReason::cancelled);
+  EXPECT_EQ(finish("Well.", FinishReason::stop), FinishReason::stop);
+}
+
 }  // namespace
 }  // namespace kinglet

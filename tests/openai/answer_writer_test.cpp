@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/format.h"
 #include "openai/parsed.h"
 #include "openai/response_writer.h"
 #include "session/sessions.h"
@@ -125,6 +126,24 @@ TEST_F(AnswerWriterTest, ResponsesThatAreCutAreIncomplete) {
   ResponseWriter empty(request_, *loaded_.tokenizer);
   write(empty, "", 1);
   EXPECT_EQ(empty.whole()["output"][0]["content"][0]["text"], "");
+}
+
+TEST_F(AnswerWriterTest, CallsWithoutAnObjectAreCut) {
+  for (const char* arguments : {"\"hello\"", "\"{\\\"a\\\": 1\"", "null", "[1]", "5", "true"}) {
+    const std::string call =
+        cat("<tool_call>{\"name\": \"f\", \"arguments\": ", arguments, "}</tool_call>");
+    const std::string said = cat(call, "<tool_call>{\"name\": \"f\"}</tool_call>");
+    ChatWriter chat(request_, *loaded_.tokenizer);
+    write(chat, said, 5);
+    EXPECT_EQ(chat.whole()["choices"][0]["finish_reason"], "length") << arguments;
+    ResponseWriter response(request_, *loaded_.tokenizer);
+    write(response, said, 5);
+    EXPECT_EQ(response.whole()["status"], "incomplete") << arguments;
+    EXPECT_EQ(response.whole()["output"][0]["status"], "incomplete") << arguments;
+  }
+  ChatWriter chat(request_, *loaded_.tokenizer);
+  write(chat, R"(<tool_call>{"name": "f", "arguments": "{\"a\": 1}"}</tool_call>)", 5);
+  EXPECT_EQ(chat.whole()["choices"][0]["finish_reason"], "tool_calls");
 }
 
 TEST_F(AnswerWriterTest, StreamsOfResponsesNameTheirEvents) {

@@ -71,6 +71,40 @@ describe('the message of an answer', () => {
     expect(prompt).toContain('{"rain":true}');
   });
 
+  it('has finished only if its calls are whole', async () => {
+    const model = await load(chatTemplate('marks'));
+    const finish = async (given: string, stop: string[] = []) => {
+      const said = `<tool_call>\n{"name": "get_weather", "arguments": ${given}`;
+      const answer = model.chat('Weather?', { tools, grammar: exactly(said), stop });
+      const { finishReason, toolCalls = [] } = await answer.result;
+      expect(toolCalls).toHaveLength(1);
+      return [finishReason, toolCalls[0]!.arguments];
+    };
+    const whole = '{"city": "Oslo"}}\n</tool_call>';
+    expect(await finish(whole)).toEqual(['stop', '{"city":"Oslo"}']);
+    expect(await finish('"{\\"city\\": 1}"}')).toEqual(['stop', '{"city": 1}']);
+    for (const given of ['{"city": "Os', '{"city": ?}}', '"hi"}', 'null}', '[1]}', '5}', 'true}']) {
+      expect((await finish(given))[0]).toBe('length');
+    }
+    // A string to stop at ends the whole answer.
+    expect(await finish(whole, ['lo"'])).toEqual(['length', '{"city":"Os']);
+    expect(await finish(whole, ['</tool_call>'])).toEqual(['stop', '{"city":"Oslo"}']);
+  });
+
+  it('may have no content beside its calls', async () => {
+    const model = await load(chatTemplate('marks'));
+    const call = { name: 'get_weather', arguments: '{"city":"Oslo"}' };
+    const prompt = (content: string | null): Promise<string> => {
+      const toolCalls = [{ id: 'a', type: 'function', function: call }] as const;
+      const message: ChatMessage = { role: 'assistant', content, tool_calls: toolCalls };
+      return model.chatPrompt([{ role: 'user', content: 'Weather?' }, message], { tools });
+    };
+    expect(await prompt(null)).toBe(await prompt(''));
+    await expect(model.chat([{ role: 'user', content: null }]).result).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+  });
+
   it('begins with the prefix that was given', async () => {
     const model = await load(plain);
     const { text, message } = await model.chat('Hi', { prefix: 'Sure: ', maxTokens: 3 }).result;

@@ -38,12 +38,14 @@ function checkMessages(messages: unknown): void {
     'role' in message &&
     'content' in message &&
     typeof message.role === 'string' &&
-    (typeof message.content === 'string' || Array.isArray(message.content));
+    (typeof message.content === 'string' ||
+      Array.isArray(message.content) ||
+      (message.content === null && 'tool_calls' in message && Array.isArray(message.tool_calls)));
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isMessage)) {
     throw new KingletError(
       'invalid_argument',
       'the messages must be a list of at least one { role, content }, both of them strings, or the ' +
-        'content a list of parts',
+        'content a list of parts, or null beside tool_calls',
     );
   }
 }

@@ -31,7 +31,7 @@ export function takePictures(messages: readonly ChatMessage[]): {
     const { content } = message;
     return {
       ...message,
-      content: typeof content === 'string' ? content : content.map(textOf).join(''),
+      content: typeof content === 'string' ? content : (content ?? []).map(textOf).join(''),
     };
   });
   return { texts, pictures: pictures.images.length > 0 ? pictures : undefined };

@@ -475,8 +475,8 @@ export interface GenerateOptions {
 export interface ChatMessage {
   /** Or another role that the model's template knows. */
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | (string & {});
-  /** "" in a message that only calls tools. */
-  content: string | readonly ContentPart[];
+  /** "" or null in a message that only calls tools. */
+  content: string | readonly ContentPart[] | null;
   /** The tools that the assistant called. */
   tool_calls?: readonly ChatToolCall[] | undefined;
   /** In a tool's result: the id of the call that it answers, and the name of the tool. */
@@ -674,7 +674,8 @@ export interface DecodeOptions {
 }
 
 /**
- * `stop`: the model ended the answer, or a stop string did; `length`: `maxTokens` is reached;
+ * `stop`: the model ended the answer, or a stop string did; `length`: `maxTokens` is reached, or a call
+ * of a tool is not whole;
  * `context`: the context is full; `cancelled`: you left the loop or called cancel().
  */
 export type FinishReason = 'stop' | 'length' | 'context' | 'cancelled';

@@ -158,7 +158,10 @@ bool AnswerReader::read_text(std::vector<AnswerPart>& parts) {
 bool AnswerReader::read_thought(std::vector<AnswerPart>& parts) {
   const std::string_view end = format_.thoughts->end;
   // Qwen 3.5 may call tools without ending its thought.
-  const bool ends_with_call = can_call() && format_.calls.syntax == CallSyntax::parameters;
+  const CallSyntax syntax = format_.calls.syntax;
+  const bool has_parameters =
+      syntax == CallSyntax::parameters || syntax == CallSyntax::inline_parameters;
+  const bool ends_with_call = can_call() && has_parameters;
   const std::string_view call = ends_with_call ? format_.calls.begin : std::string_view();
   const size_t at_end = find_mark(held_, end);
   const size_t at_call = find_mark(held_, call);

@@ -540,9 +540,13 @@ CallPrefix read_block(std::string_view text, std::string_view quote, bool has_ow
     read = call.reading;
   } else {
     if (read == Reading::whole) read = read_plain_name(reader, call.name);
-    for (const std::string_view mark : {std::string_view("<tool_sep>"), kFence}) {
-      if (read == Reading::whole) read = skip_optional(reader, mark);
+    const size_t n_name = reader.rest.size();
+    if (read == Reading::whole) read = skip_optional(reader, "<tool_sep>");
+    const bool is_type = call.name == "function" && reader.rest.size() < n_name;
+    if (read == Reading::whole && is_type && !reader.rest.starts_with('\n')) {
+      read = read_plain_name(reader, call.name);
     }
+    if (read == Reading::whole) read = skip_optional(reader, kFence);
     if (read == Reading::whole) read = skip_optional(reader, "json");
     reader.skip_space();
     if (read == Reading::whole && reader.rest.starts_with('{')) {

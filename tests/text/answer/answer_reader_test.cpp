@@ -443,6 +443,10 @@ TEST(AnswerReader, ReadsHunyuansCalls) {
          "<tool_calls>\n<tool_call>weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>12"
          "</arg_value>\n</tool_call>\n<tool_call>get_time<tool_sep></tool_call>\n</tool_calls>",
          "|call:weather|{\"city\":\"12\"}|call:get_time|{}"});
+  check({kHunyuan,
+         "<tool_calls><tool_call>function<tool_sep>weather\n```json\n{\"city\": \"Rome\"}\n```"
+         "</tool_call></tool_calls>",
+         "|call:weather|{\"city\":\"Rome\"}"});
   const std::string begin = "<tool_calls>\n<tool_call>weather\n```json\n";
   EXPECT_FALSE(is_whole(kHunyuan, begin + "{\"city\": \"Ro"));
   EXPECT_FALSE(is_whole(kHunyuan, begin + "\"x\"\n```\n</tool_call>"));
