@@ -287,10 +287,12 @@ describe('over the engine', () => {
 
     const text = await completions.create({ prompt: opening, ...scored, logprobs: 2, echo: true });
     const lists = text.choices[0]!.logprobs!;
-    expect(lists.tokens.join('')).toBe(message.content);
-    expect(lists.token_logprobs).toEqual(tokens.map(({ logprob }) => logprob));
-    expect(lists.text_offset[0]).toBe(opening.length);
-    expect(lists.top_logprobs.every((top) => Object.keys(top).length === 2)).toBe(true);
+    const nPrompt = text.usage!.prompt_tokens;
+    expect(lists.tokens.join('')).toBe(opening + message.content!);
+    expect(lists.token_logprobs.slice(nPrompt)).toEqual(tokens.map(({ logprob }) => logprob));
+    expect(lists.text_offset[nPrompt]).toBe(opening.length);
+    expect([lists.token_logprobs[0], lists.top_logprobs[0]]).toEqual([null, null]);
+    expect(lists.top_logprobs.slice(1).every((top) => Object.keys(top).length === 2)).toBe(true);
   });
 
   it('makes calls that parse where it must', async () => {
