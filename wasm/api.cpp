@@ -199,7 +199,6 @@ struct EngineApi::Variables {
 };
 
 Result<ChatText> EngineApi::lay_out(const Json& messages, const Variables& given) const {
-  if (given.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   Json variables = given.variables;
   bool has_tools = given.has_tools;
   variables["messages"] = messages;
@@ -211,7 +210,7 @@ Result<ChatText> EngineApi::lay_out(const Json& messages, const Variables& given
     has_tools = has_tools && layout_.knows_tools();
     if (!has_tools) variables.erase("tools");
   }
-  KINGLET_ASSIGN(ChatText chat, layout_.lay_out(variables, has_tools));
+  KINGLET_ASSIGN(ChatText chat, layout_.lay_out(variables, has_tools, given.cancellation));
   if (!given.said_last.empty()) {
     chat.said.push_back({chat.text.size(), chat.text.size() + given.said_last.size()});
     chat.text += given.said_last;

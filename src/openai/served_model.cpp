@@ -4,8 +4,7 @@ namespace kinglet::openai {
 
 ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools,
                                          const Cancellation& cancellation) const {
-  if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
-  auto text = layout_.lay_out(variables, has_tools);
+  auto text = layout_.lay_out(variables, has_tools, cancellation);
   if (!text.ok() && text.error().code == ErrorCode::out_of_memory) {
     return ApiError{.status = 413, .message = text.error().message, .code = "too_large"};
   }
