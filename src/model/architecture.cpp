@@ -68,6 +68,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "apertus",
      .attention = {.head_norm = HeadNorm::shared},
      .ffn = {.activation = Activation::xielu, .gate = Gate::none}},
+    {.name = "exaone"},
     {.name = "exaone4",
      .norms = {.before = false, .after = Presence::required},
      .attention = {.head_norm = HeadNorm::shared},

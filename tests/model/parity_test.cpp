@@ -138,6 +138,7 @@ constexpr Fixture kFixtures[] = {
     {"arch/minicpm-long.gguf", "arch/minicpm-long.json", false, false},
     {"arch/apertus.gguf", "arch/apertus.json", false, false},
     {"arch/seed_oss.gguf", "arch/seed_oss.json", false, false},
+    {"arch/exaone.gguf", "arch/exaone.json", false, false},
     {"arch/exaone4.gguf", "arch/exaone4.json", false, false},
     {"arch/glm4.gguf", "arch/glm4.json", false, false},
     {"arch/glm4-sections.gguf", "arch/glm4-sections.json", false, false},

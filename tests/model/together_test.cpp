@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Together,
                          testing::Values("arch/llama.gguf", "arch/gpt2.gguf", "arch/gemma2.gguf",
                                          "arch/gemma4.gguf", "arch/olmoe.gguf",
                                          "arch/phi3-long.gguf", "arch/cohere2.gguf",
-                                         "arch/k2-horizon.gguf"),
+                                         "arch/k2-horizon.gguf", "arch/exaone.gguf"),
                          [](const auto& tested) { return test_name(tested.param); });
 
 TEST(TogetherRecurrent, IsRefused) {
