@@ -5,7 +5,6 @@ export const styles = `
     flex-direction: column;
     gap: var(--kinglet-gap, 0.5rem);
     min-height: 12rem;
-    color-scheme: light dark;
   }
   :host([hidden]), [hidden] { display: none; }
   [part~='log'] { flex: 1; min-height: 0; overflow-y: auto; overscroll-behavior: contain; }
