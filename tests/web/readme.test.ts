@@ -78,8 +78,8 @@ describe('the first page', () => {
   });
   afterAll(() => server.close());
 
-  it('has at most fifteen lines', () => {
-    expect(pages[0]!.trimEnd().split('\n').length).toBeLessThanOrEqual(15);
+  it('has at most twenty-one lines', () => {
+    expect(pages[0]!.trimEnd().split('\n').length).toBeLessThanOrEqual(21);
   });
 
   it('shows how much of the model has come, then the answer, even to an early question', async () => {
@@ -88,10 +88,16 @@ describe('the first page', () => {
     await page.goto(url);
     await page.locator('input').fill('Once upon a time');
     await page.locator('input').press('Enter');
-    const size = String(model.length);
-    await expect.poll(shown).toContain(`${size} of ${size} bytes of the model`);
+    const size = (model.length / 1e6).toFixed(1);
+    await expect.poll(shown).toContain(`${size} of ${size} MB of the model`);
     await expect.poll(() => page.locator('output').textContent()).toMatch(/^\W*\w.{40}/);
     expect(await page.locator('output').textContent()).not.toContain('of the model');
+  });
+
+  it('says that it is ready', async () => {
+    const page = await newPage(true);
+    await page.goto(url);
+    await expect.poll(() => page.locator('output').textContent()).toBe('Ready');
   });
 
   it('says why the model did not come', async () => {
@@ -134,7 +140,7 @@ describe('the page with a CDN', () => {
   it('answers', async () => {
     const page = await open(true);
     const text = () => page.locator('output').textContent();
-    await expect.poll(text).toMatch(/^(?!Loading|\d+ of \d+ bytes)[^]{80}/);
+    await expect.poll(text).toMatch(/^(?!Loading|[\d.]+ of [\d.]+ MB)[^]{80}/);
   });
 
   it('says why the model did not come', async () => {
