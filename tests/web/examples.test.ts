@@ -42,7 +42,7 @@ async function chat(served: string, isolated: boolean): Promise<string[]> {
   const expected = tellByCli('Once upon a time', 60);
   const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
   writeFileSync(join(served, 'model.gguf'), model);
-  const headers = { 'Content-Security-Policy': policy };
+  const headers = { 'Content-Security-Policy': `${policy}; style-src 'self'` };
   const { server, url } = await serve(served, { isolated, headers });
   const fetched: string[] = [];
   server.on('request', ({ url: path = '' }) => {

@@ -3,7 +3,7 @@ import { useKinglet } from 'kinglet/react';
 
 export function Chat({ model: source }) {
   const chat = useKinglet(source, {
-    answer: { temperature: 0, maxTokens: 100 }, // the same answer each time; leave it out for others
+    answer: { temperature: 0 }, // the same answer each time; leave it out for others
   });
   const [question, setQuestion] = useState('');
   const { model, isLoading, progress, isAnswering, error, messages } = chat;
