@@ -148,7 +148,7 @@ MarkedBytes without_comments(const Text& text) {
     if (!out.bytes.ends_with(kCommentBegin)) continue;
     // The hyphens of the beginning may belong to the end, too: "<!-->".
     size_t end = std::string_view::npos;
-    for (size_t n_shared : {2, 1}) {
+    for (const size_t n_shared : {2u, 1u}) {
       const std::string_view left = kCommentEnd.substr(n_shared);
       if (end == std::string_view::npos && bytes.substr(at).starts_with(left))
         end = at + left.size();
