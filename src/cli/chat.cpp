@@ -1,6 +1,8 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +48,17 @@ class AnswerPrinter {
  public:
   AnswerPrinter() : styles_(writes_to_terminal()) {}
 
+  void print(const AnswerDelta& added) {
+    if (!added.thought.empty()) print(added.thought, /*is_thought=*/true);
+    if (!added.text.empty()) print(added.text, /*is_thought=*/false);
+  }
+
+  void end() {
+    if (styles_) show_styled(is_thought_ ? "\x1b[0m" : styler_.end());
+    show("\n");
+  }
+
+ private:
   void print(std::string_view text, bool is_thought) {
     if (!styles_) return show(text);
     if (is_thought != is_thought_) show_styled(is_thought ? "\x1b[90m" : "\x1b[0m\n\n");
@@ -54,34 +67,47 @@ class AnswerPrinter {
     show_styled(styler_.push(shown(text)));
   }
 
-  void end() {
-    if (styles_) show_styled(styler_.end());
-    show("\n");
-  }
-
- private:
   bool styles_;
   bool is_thought_ = false;
   MarkdownStyler styler_;
 };
 
-using Pictures = std::vector<std::vector<ImagePart>>;
+// Prints the calls of the last answer, a line of JSON each.
+void print_calls(const Conversation& conversation) {
+  const Json& answer = conversation.messages().as_array().back();
+  if (!answer.contains("tool_calls")) return;
+  for (const Json& call : answer["tool_calls"].as_array()) {
+    const Json& function = call["function"];
+    show(cat("{\"name\": ", print(function["name"]),
+             ", \"arguments\": ", function["arguments"].as_string(), "}\n"));
+  }
+}
 
-Status answer(Conversation& conversation, std::string_view message, const Pictures& pictures,
-              const Cancellation& cancellation) {
+Status answer(Conversation& conversation, std::string_view message,
+              const std::vector<std::string>& pictures, const Cancellation& cancellation) {
   ProgressBar bar("Reading");
   AnswerPrinter printer;
+  bool has_text = false;
   const AnswerListener listener = {
       .on_prompt = [&](uint32_t n_done, uint32_t n) { bar.update(n_done, n); },
-      .on_text =
-          [&](std::string_view text, bool is_thought) {
+      .on_added =
+          [&](const AnswerDelta& added) {
             bar.clear();
-            printer.print(text, is_thought);
+            has_text = has_text || !added.text.empty() || !added.thought.empty();
+            printer.print(added);
+          },
+      .on_warning =
+          [&](std::string_view warning) {
+            bar.clear();
+            report(warning);
           }};
-  const Status status = conversation.answer(message, pictures, listener, cancellation);
+  KINGLET_TRY(conversation.answer(message, pictures, listener, cancellation));
   bar.clear();
-  if (status.ok()) printer.end();
-  return status;
+  if (conversation.messages().as_array().back()["role"] != "assistant") return {};
+  const bool has_calls = conversation.waiting_call() != nullptr;
+  if (has_text || !has_calls) printer.end();
+  print_calls(conversation);
+  return {};
 }
 
 Status write_text_file(const std::string& path, std::string_view text) {
@@ -93,33 +119,36 @@ Status write_text_file(const std::string& path, std::string_view text) {
   return written.keep();
 }
 
-// Reads pictures. Opens the PictureFileReader when it reads the first one.
-class Eye {
+// Reads picture files, each once. Opens the reader (mmproj) when it reads the first one.
+class PictureFiles {
  public:
-  Eye(const ChatOptions& options, Run& run) : options_(options), run_(run) {}
+  PictureFiles(const ChatOptions& options, Run& run) : options_(options), run_(run) {}
 
-  Status read(const std::string& path, const Cancellation& cancellation, Pictures& pictures) {
+  Result<openai::PictureParts> read(const std::string& path, const Cancellation& cancellation) {
+    if (const auto known = known_.find(path); known != known_.end()) return known->second;
     if (reader_ == nullptr) {
       KINGLET_ASSIGN(reader_,
                      PictureFileReader::open(options_.images.mmproj, options_.run.model, run_));
     }
     KINGLET_ASSIGN(auto parts, reader_->read(path, cancellation));
-    pictures.push_back(std::move(parts));
-    return {};
+    auto shared = std::make_shared<const std::vector<ImagePart>>(std::move(parts));
+    known_.emplace(path, shared);
+    return shared;
   }
 
  private:
   const ChatOptions& options_;
   Run& run_;
   std::unique_ptr<PictureFileReader> reader_;
+  std::map<std::string, openai::PictureParts> known_;
 };
 
 // Handles the lines of the person at the terminal: messages to the model, and commands, which begin
 // with a slash.
 class Dialogue {
  public:
-  Dialogue(Conversation& conversation, Eye& eye, Pictures pictures)
-      : conversation_(conversation), eye_(eye), pictures_(std::move(pictures)) {}
+  Dialogue(Conversation& conversation, PictureFiles& files, std::vector<std::string> pictures)
+      : conversation_(conversation), files_(files), pictures_(std::move(pictures)) {}
 
   // Handles a line. Returns false if the dialogue ends.
   bool take(const std::string& line) {
@@ -131,6 +160,7 @@ class Dialogue {
     } else if (line.find_first_not_of(" \n") != line.npos) {
       status = answer(conversation_, attached_ + line, pictures_, next_interrupt());
       if (status.ok()) detach();
+      ask_for_result();
     }
     if (!status.ok()) report(status.error().message);
     return true;
@@ -158,14 +188,14 @@ class Dialogue {
       return Error{ErrorCode::invalid_argument, cat(name, " needs the path of a file")};
     }
     if (name == "/save") {
-      KINGLET_ASSIGN(const std::string json, conversation_.to_json());
-      KINGLET_TRY(write_text_file(argument, json));
+      KINGLET_TRY(write_text_file(argument, conversation_.to_json()));
       std::printf("%zu messages are saved in %s.\n", conversation_.messages().size(),
                   shown(argument).c_str());
       return {};
     }
     if (name == "/image") {
-      KINGLET_TRY(eye_.read(argument, next_interrupt(), pictures_));
+      KINGLET_TRY(files_.read(argument, next_interrupt()));
+      pictures_.push_back(argument);
       std::printf("%zu in front of the next message.\n", pictures_.size());
       return {};
     }
@@ -182,16 +212,36 @@ class Dialogue {
     for (const Json& message : conversation_.messages().as_array()) {
       const std::string& role = message["role"].as_string();
       if (role == "system") continue;
-      std::printf("%s%s\n", role == "user" ? "> " : "",
-                  shown(message["content"].as_string()).c_str());
+      std::printf("%s%s\n", role == "assistant" ? "" : "> ", shown(text_of(message)).c_str());
     }
+    ask_for_result();
     return {};
+  }
+
+  // Returns the text of a message, without its pictures.
+  static std::string text_of(const Json& message) {
+    const Json& content = message["content"];
+    if (content.is_string()) return content.as_string();
+    std::string text;
+    for (size_t i = 0; content.is_array() && i < content.size(); ++i) {
+      const std::string* part = content[i].find_string("text");
+      if (part != nullptr) text += *part;
+    }
+    return text;
+  }
+
+  // Says which call the next line answers, if one waits.
+  void ask_for_result() const {
+    const Json* call = conversation_.waiting_call();
+    if (call == nullptr) return;
+    std::printf("The next line is the result of %s.\n",
+                shown((*call)["function"]["name"].as_string()).c_str());
   }
 
   std::string system_message() const {
     const Json& messages = conversation_.messages();
     const bool has_one = messages.size() > 0 && messages[0]["role"] == "system";
-    return has_one ? messages[0]["content"].as_string() : std::string();
+    return has_one ? text_of(messages[0]) : std::string();
   }
 
   void detach() {
@@ -200,9 +250,9 @@ class Dialogue {
   }
 
   Conversation& conversation_;
-  Eye& eye_;
-  std::string attached_;  // text files in front of the next message
-  Pictures pictures_;     // pictures in front of the next message
+  PictureFiles& files_;
+  std::string attached_;               // text files in front of the next message
+  std::vector<std::string> pictures_;  // paths of pictures in front of the next message
 };
 
 // Says what the conversation begins with: the model, its memory and how to get help.
@@ -233,10 +283,14 @@ Status chat(ChatOptions options) {
   KINGLET_ASSIGN(ChatLayout layout,
                  choose_layout(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
                                options.format, options.chat_template));
-  Conversation conversation(*run, std::move(layout), options);
-  Eye eye(options, *run);
-  Pictures pictures;
-  for (const std::string& path : options.images.files) KINGLET_TRY(eye.read(path, {}, pictures));
+  PictureFiles files(options, *run);
+  KINGLET_ASSIGN(Conversation conversation,
+                 Conversation::create(*run, std::move(layout), options,
+                                      [&](const std::string& path, const Cancellation& stops) {
+                                        return files.read(path, stops);
+                                      }));
+  std::vector<std::string> pictures = options.images.files;
+  for (const std::string& path : pictures) KINGLET_TRY(files.read(path, {}));
   MessageReader reader;
   if (!reads_from_terminal()) {
     for (; const auto line = reader.next(); pictures.clear()) {
@@ -246,7 +300,7 @@ Status chat(ChatOptions options) {
   }
   introduce(*run);
   catch_interrupts();
-  Dialogue dialogue(conversation, eye, std::move(pictures));
+  Dialogue dialogue(conversation, files, std::move(pictures));
   while (const auto line = reader.next()) {
     if (!dialogue.take(*line)) return {};
   }
@@ -266,8 +320,9 @@ Status prompt(const PromptOptions& options) {
     messages.push_back(message_of(role, content));
     role = role == "user" ? "assistant" : "user";
   }
-  KINGLET_ASSIGN(const ChatText laid_out,
-                 layout.lay_out(template_variables(messages, options.thinking), false));
+  Json variables = {{"messages", messages}, {"add_generation_prompt", true}};
+  if (!options.thinking) variables["enable_thinking"] = false;
+  KINGLET_ASSIGN(const ChatText laid_out, layout.lay_out(variables, false));
   show(laid_out.text);
   return {};
 }

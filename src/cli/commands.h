@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "chat/conversation_fit.h"
 #include "session/generation.h"
 #include "session/sampler.h"
 
@@ -40,7 +39,7 @@ struct GenerateOptions {
   bool parse_special = true;
   GenerationOptions generation;
   std::string grammar;        // path of a GBNF file; "": none
-  std::string json_schema;    // path of a JSON schema; "": none
+  std::string schema;         // path of a JSON schema; "": none
   bool open_objects = false;  // for the schema: see SchemaOptions
   bool show_speed = false;    // on standard error
 };
@@ -52,9 +51,14 @@ struct ChatOptions {
   ImageOptions images;        // of the first message
   std::string format;         // a built-in chat format; "": the file's template
   std::string chat_template;  // path of a Jinja file, used in place of both
+  std::string tools;          // path of a JSON file: a list of tools as in OpenAI's API; "": none
+  std::string tool_choice;    // auto, none, required or a tool's name; "": auto
+  std::string schema;         // path of a JSON schema that answers must match; "": none
+  bool open_objects = false;  // for the schema: see SchemaOptions
   bool thinking = true;
-  bool trust_content = false;  // control tokens spelled in messages are read as control tokens
-  OnFull on_full = OnFull::error;
+  std::optional<uint32_t> n_thinking_most;  // tokens of a thought; nullopt: any number
+  bool trust_content = false;     // control tokens spelled in messages are read as control tokens
+  std::string on_full = "error";  // see find_on_full()
   GenerationOptions generation;
   bool show_speed = false;  // on standard error
 };

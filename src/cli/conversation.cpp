@@ -4,31 +4,63 @@
 #include <chrono>
 #include <cstdio>
 #include <iterator>
-#include <random>
 #include <utility>
 
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "cli/input.h"
 #include "cli/rate.h"
-#include "text/answer/answer_format.h"
-#include "text/answer/answer_reader.h"
+#include "openai/answer_writer.h"
+#include "openai/chat_events.h"
+#include "openai/messages.h"
+#include "openai/picture_parts.h"
 
 namespace kinglet::cli {
 
 namespace {
 
-constexpr std::string_view kRoles[] = {"system", "user", "assistant"};
+constexpr std::string_view kRoles[] = {"system", "user", "assistant", "tool"};
 
-Status check_message(const Json& message) {
+Status check_role(const Json& message) {
   const std::string* role = message.find_string("role");
-  if (role == nullptr || message.find_string("content") == nullptr) {
-    return Error{ErrorCode::invalid_argument, "a message needs a role and a content, both texts"};
+  if (role == nullptr) {
+    return Error{ErrorCode::invalid_argument, "a message needs a role, a text"};
   }
   if (std::find(std::begin(kRoles), std::end(kRoles), *role) != std::end(kRoles)) return {};
-  return Error{
-      ErrorCode::invalid_argument,
-      cat("the role ", in_quotes(*role), " is not supported (known: system, user, assistant)")};
+  return Error{ErrorCode::invalid_argument,
+               cat("the role ", in_quotes(*role),
+                   " is not supported (known: system, user, assistant, tool)")};
+}
+
+// The program shows the message only.
+template <class T>
+Error error_of(const openai::ApiResult<T>& result) {
+  return {ErrorCode::invalid_argument, result.error().message};
+}
+
+// Returns the API's form of --tool-choice.
+Json tool_choice(const std::string& given) {
+  if (given == "auto" || given == "none" || given == "required") return given;
+  return {{"type", "function"}, {"function", {{"name", given}}}};
+}
+
+// Adds what a step adds to the answer, a message of the conversation.
+void add_to(Json& message, const AnswerDelta& added) {
+  const auto add = [&](const char* key, const std::string& text) {
+    if (text.empty()) return;
+    Json& known = message[key];
+    known = known.is_null() ? text : known.as_string() + text;
+  };
+  add("content", added.text);
+  add("reasoning_content", added.thought);
+  for (const CallDelta& call : added.calls) {
+    if (call.name) {
+      message["tool_calls"].push_back({{"id", openai::random_name(9)},
+                                       {"type", "function"},
+                                       {"function", {{"name", *call.name}, {"arguments", ""}}}});
+    }
+    message["tool_calls"].as_array().back()["function"]["arguments"].as_string() += call.arguments;
+  }
 }
 
 }  // namespace
@@ -50,12 +82,6 @@ Result<ChatLayout> choose_layout(const GgufHeader& header, const Vocabulary& voc
   return status.error();
 }
 
-Json template_variables(const Json& messages, bool thinking) {
-  Json variables = {{"messages", messages}, {"add_generation_prompt", true}};
-  if (!thinking) variables["enable_thinking"] = false;
-  return variables;
-}
-
 Json message_of(std::string_view role, std::string_view content) {
   return {{"role", role}, {"content", content}};
 }
@@ -64,78 +90,120 @@ Json opening(std::string_view system) {
   return system.empty() ? Json::array() : Json::array({message_of("system", system)});
 }
 
-Conversation::Conversation(Run& run, ChatLayout layout, const ChatOptions& options)
+Result<Conversation> Conversation::create(Run& run, ChatLayout layout, const ChatOptions& options,
+                                          ReadPicture read_picture) {
+  Conversation made(run, std::move(layout), options, std::move(read_picture));
+  if (!options.tools.empty()) {
+    KINGLET_ASSIGN(made.tools_, read_json_file(options.tools));
+  }
+  if (!options.schema.empty()) {
+    KINGLET_ASSIGN(made.schema_, read_json_file(options.schema));
+  }
+  return made;
+}
+
+Conversation::Conversation(Run& run, ChatLayout layout, const ChatOptions& options,
+                           ReadPicture read_picture)
     : run_(run),
       layout_(std::move(layout)),
       options_(options),
-      messages_{
-          .list = opening(options.system),
-          .picture_mark = cat("<picture ", std::random_device()(), std::random_device()(), ">")} {}
+      read_picture_(std::move(read_picture)),
+      messages_(opening(options.system)) {}
 
-void Conversation::restart(const std::string& system) {
-  messages_.list = opening(system);
-  messages_.pictures.clear();
-}
-
-Status Conversation::answer(std::string_view message,
-                            std::span<const std::vector<ImagePart>> pictures,
+Status Conversation::answer(std::string_view message, const std::vector<std::string>& pictures,
                             const AnswerListener& listener, const Cancellation& cancellation) {
   KINGLET_TRY(check_utf8("message", message));
-  std::string content;
-  for (size_t i = 0; i < pictures.size(); ++i) content += messages_.picture_mark;
-  content += message;
-  auto& list = messages_.list.as_array();
-  auto& all_pictures = messages_.pictures;
-  list.push_back(message_of("user", content));
-  const size_t n_before = all_pictures.size();
-  all_pictures.insert(all_pictures.end(), pictures.begin(), pictures.end());
-  auto text = stream_answer(listener, cancellation);
-  if (!text.ok()) {
-    list.pop_back();
-    all_pictures.resize(n_before);
-    return text.error();
+  auto& list = messages_.as_array();
+  const size_t n_before = list.size();
+  if (const Json* call = waiting_call()) {
+    Json result = message_of("tool", message);
+    result["tool_call_id"] = (*call)["id"];
+    result["name"] = (*call)["function"]["name"];
+    list.push_back(std::move(result));
+    if (waiting_call() != nullptr) return {};
+  } else {
+    Json asked = message_of("user", message);
+    if (!pictures.empty()) {
+      Json parts = Json::array();
+      for (const std::string& path : pictures) {
+        parts.push_back({{"type", "image_url"}, {"image_url", {{"url", path}}}});
+      }
+      parts.push_back({{"type", "text"}, {"text", message}});
+      asked["content"] = std::move(parts);
+    }
+    list.push_back(std::move(asked));
   }
-  list.push_back(message_of("assistant", text.value()));
+  auto answer = generate(listener, cancellation);
+  if (!answer.ok()) {
+    list.resize(n_before);
+    return answer.error();
+  }
+  list.push_back(std::move(answer.value()));
   return {};
 }
 
-// Returns the answer without its thoughts, because templates leave thoughts out of later turns.
-Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
-                                                const Cancellation& cancellation) {
+const Json* Conversation::waiting_call() const {
+  size_t n_results = 0;
+  const auto& list = messages_.as_array();
+  for (auto message = list.rbegin(); message != list.rend(); ++message, ++n_results) {
+    if ((*message)["role"] == "tool") continue;
+    const Json& calls = (*message)["tool_calls"];
+    return calls.is_array() && n_results < calls.size() ? &calls[n_results] : nullptr;
+  }
+  return nullptr;
+}
+
+// Returns the request for the next answer.
+Json Conversation::request() const {
+  Json body = {{"messages", messages_},
+               {"max_tokens", options_.generation.max_tokens},
+               {"on_full", options_.on_full}};
+  if (tools_) body["tools"] = *tools_;
+  if (!options_.tool_choice.empty()) body["tool_choice"] = tool_choice(options_.tool_choice);
+  if (schema_) {
+    body["response_format"] = {
+        {"type", "json_schema"},
+        {"json_schema", {{"schema", *schema_}, {"open_objects", options_.open_objects}}}};
+  }
+  if (options_.n_thinking_most) body["max_thinking_tokens"] = *options_.n_thinking_most;
+  if (!options_.thinking) body["reasoning_effort"] = "none";
+  return body;
+}
+
+Result<openai::ChatRequest> Conversation::read_request(const Cancellation& cancellation) const {
+  const openai::ServedModel model(
+      run_.loaded, layout_,
+      {.name = {}, .n_ctx = run_.session->n_ctx(), .trusts_content = options_.trust_content});
+  const openai::Look look =
+      [&](const std::string& path) -> openai::ApiResult<openai::PictureParts> {
+    KINGLET_ASSIGN(openai::PictureParts parts, read_picture_(path, cancellation));
+    return parts;
+  };
+  auto read = openai::read_chat_request(request(), model, look);
+  if (!read.ok()) return error_of(read);
+  // The program has options of its own for what the API's fields say of sampling.
+  GenerationOptions& options = read.value().options;
+  options.sampler = options_.generation.sampler;
+  options.stop = options_.generation.stop;
+  options.n_lookup = options_.generation.n_lookup;
+  options.cancellation = cancellation;
+  return std::move(read.value());
+}
+
+// Returns the answer as a message.
+Result<Json> Conversation::generate(const AnswerListener& listener,
+                                    const Cancellation& cancellation) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   auto first_token = start;
-  GenerationOptions options = options_.generation;
-  const LayOut lay_out = [&](const Json& list) -> Result<ChatText> {
-    KINGLET_ASSIGN(ChatText chat,
-                   layout_.lay_out(template_variables(list, options_.thinking), false));
-    if (options_.trust_content) chat.said.clear();
-    return chat;
-  };
-  KINGLET_ASSIGN(ConversationPrompt made, make_prompt(messages_, lay_out, *run_.loaded.tokenizer,
-                                                      {.on_full = options_.on_full,
-                                                       .n_ctx = run_.session->n_ctx(),
-                                                       .max_tokens = options.max_tokens}));
-  made.prepare(options);
-  const std::vector<TokenId>& prompt = made.tokens;
-  options.replaces_context = true;
-  options.cancellation = cancellation;
-  const AnswerFormat& answers = layout_.answer_format(false);
-  for (const std::string_view mark : answers.marks(false)) options.marks.emplace_back(mark);
+  KINGLET_ASSIGN(const openai::ChatRequest asked, read_request(cancellation));
+  for (const std::string& warning : asked.warnings) listener.on_warning(warning);
+  const std::vector<TokenId>& prompt = asked.prompts.front().tokens;
   KINGLET_ASSIGN(Generation generation,
-                 Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, options));
+                 Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, asked.options));
   const uint32_t n_reused = generation.n_prompt_done();
-  AnswerReader reader(answers, {}, made.end);
-  std::vector<AnswerPart> parts;
-  std::string answer;
-  const auto show_parts = [&] {
-    for (const AnswerPart& part : parts) {
-      const bool is_thought = part.kind == AnswerPart::Kind::thought;
-      if (!is_thought) answer += part.text;
-      listener.on_text(part.text, is_thought);
-    }
-    parts.clear();
-  };
+  openai::ChatEvents events(asked);
+  Json message = message_of("assistant", "");
   size_t n_generated = 0;
   uint32_t n_accepted = 0;
   for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
@@ -144,13 +212,17 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
       listener.on_prompt(step.n_prompt_done, static_cast<uint32_t>(prompt.size()));
     }
     if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
-    reader.push(step.text, parts);
-    show_parts();
+    if (const auto event = events.read(step, nullptr)) {
+      add_to(message, event->added);
+      listener.on_added(event->added);
+    }
     reason = step.finish;
     n_accepted = step.n_accepted;
   }
-  reader.end(parts);
-  show_parts();
+  if (message.contains("tool_calls") && events.finish() != "tool_calls") {
+    listener.on_warning("the answer ended within a call, which is left out of the conversation");
+    message.erase("tool_calls");
+  }
   if (options_.show_speed) {
     const auto end = Clock::now();
     // Computing the prompt already gives the first token.
@@ -163,14 +235,7 @@ Result<std::string> Conversation::stream_answer(const AnswerListener& listener,
                  n_generated, n_accepted, per_second(n_decoded, seconds_between(first_token, end)),
                  seconds_between(start, end));
   }
-  return answer;
-}
-
-Result<std::string> Conversation::to_json() const {
-  if (!messages_.pictures.empty()) {
-    return Error{ErrorCode::unsupported_feature, "a conversation with pictures cannot be saved"};
-  }
-  return print({{"messages", messages_.list}}, "  ") + "\n";
+  return message;
 }
 
 Status Conversation::from_json(std::string_view json) {
@@ -179,9 +244,14 @@ Status Conversation::from_json(std::string_view json) {
   if (list == nullptr || !list->is_array()) {
     return Error{ErrorCode::invalid_argument, "a conversation needs a list \"messages\""};
   }
-  for (const Json& message : list->as_array()) KINGLET_TRY(check_message(message));
-  messages_.list = *list;
-  messages_.pictures.clear();
+  for (const Json& message : list->as_array()) KINGLET_TRY(check_role(message));
+  if (!list->empty()) {
+    Json texts = *list;
+    if (const auto taken = openai::take_pictures(texts); !taken.ok()) return error_of(taken);
+    const auto read = openai::template_messages(texts, Json::array(), true);
+    if (!read.ok()) return error_of(read);
+  }
+  messages_ = *list;
   return {};
 }
 

@@ -1,6 +1,6 @@
 #include <chrono>
 #include <cstdio>
-#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -80,37 +80,34 @@ Result<ImagePrompt> encode_prompt(const GenerateOptions& options, Run& run) {
   return encode_with_images(tokenizer, text, {}, kImageMark, pictures, encoding);
 }
 
-Result<std::shared_ptr<const Grammar>> read_grammar(const std::string& path) {
-  KINGLET_ASSIGN(const std::string text, read_text_file(path));
-  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(text));
-  return std::make_shared<const Grammar>(std::move(grammar));
-}
-
-// Warnings go to standard error.
-Result<SharedGrammar> read_json_schema(const GenerateOptions& options, const Tokenizer& tokenizer) {
-  constexpr size_t kMostLevels = 1000;  // more than the compiler takes, which says so itself
-  KINGLET_ASSIGN(const std::string text, read_text_file(options.json_schema));
-  KINGLET_ASSIGN(const Json schema, parse_json(text, {.depth = kMostLevels}));
-  KINGLET_ASSIGN(AnswerPlan plan,
-                 plan_answer({}, {.schema = &schema, .open_objects = options.open_objects}, "", "",
-                             tokenizer));
-  for (const std::string& warning : plan.warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+// Reads the file of the grammar or of the schema, if there is one, and sets what it demands.
+Status constrain(const GenerateOptions& options, const Tokenizer& tokenizer,
+                 GenerationOptions& generation) {
+  std::string grammar;
+  std::optional<Json> schema;
+  if (!options.grammar.empty()) {
+    KINGLET_ASSIGN(grammar, read_text_file(options.grammar));
   }
-  return std::move(plan.grammar);
+  if (!options.schema.empty()) {
+    KINGLET_ASSIGN(schema, read_json_file(options.schema));
+  }
+  const AnswerDemands demands{.schema = schema ? &*schema : nullptr,
+                              .open_objects = options.open_objects,
+                              .grammar = grammar};
+  KINGLET_ASSIGN(const AnswerPlan plan, plan_answer({}, demands, "", "", tokenizer));
+  for (const std::string& warning : plan.warnings) {
+    report(warning);
+  }
+  plan.constrain(generation);
+  return {};
 }
 
 }  // namespace
 
 Status generate(GenerateOptions options) {
   KINGLET_TRY(check_utf8("prompt", options.prompt));
-  if (!options.grammar.empty()) {
-    KINGLET_ASSIGN(options.generation.grammar, read_grammar(options.grammar));
-  }
   KINGLET_ASSIGN(const auto run, start_run(options.run));
-  if (!options.json_schema.empty()) {
-    KINGLET_ASSIGN(options.generation.grammar, read_json_schema(options, *run->loaded.tokenizer));
-  }
+  KINGLET_TRY(constrain(options, *run->loaded.tokenizer, options.generation));
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   KINGLET_ASSIGN(ImagePrompt composed, encode_prompt(options, *run));
   const std::vector<TokenId>& prompt = composed.tokens;

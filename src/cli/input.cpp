@@ -32,6 +32,15 @@ Result<std::string> read_text_file(const std::string& path) {
   return text;
 }
 
+Result<Json> read_json_file(const std::string& path) {
+  // More levels than a schema may have: its compiler then says so in its own terms.
+  constexpr size_t kMostLevels = 1000;
+  KINGLET_ASSIGN(const std::string text, read_text_file(path));
+  auto json = parse_json(text, {.depth = kMostLevels});
+  if (json.ok()) return json;
+  return Error{json.error().code, cat(path, ": ", json.error().message)};
+}
+
 std::vector<std::string_view> split_at_nul(std::string_view text) {
   std::vector<std::string_view> parts;
   do {

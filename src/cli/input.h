@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "json/json.h"
 
 namespace kinglet::cli {
 
@@ -14,6 +15,9 @@ std::string read_input();
 
 // Returns all of a file. Errors: io.
 Result<std::string> read_text_file(const std::string& path);
+
+// Returns the JSON in a file. Errors: io; invalid_argument (names the file, and the place in it).
+Result<Json> read_json_file(const std::string& path);
 
 // Splits `text` into parts that end with NUL; the NUL of the last part may be missing. An empty
 // text is one empty part.

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/misspelling.h"
+#include "chat/conversation_fit.h"
 #include "cli/commands.h"
 #include "cli/hub.h"
 #include "cli/manual.h"
@@ -160,6 +161,18 @@ CLI::Option* add_chat_template(CLI::App& command, std::string& path) {
                             "File with a Jinja template, used instead of the model's");
 }
 
+// Adds the options of a schema, and returns that of its file.
+template <class Options>
+CLI::Option* add_schema_options(CLI::App& command, Options& options) {
+  CLI::Option* schema = command.add_option("--schema", options.schema,
+                                           "File with a JSON schema that the answer must match");
+  command
+      .add_flag("--open-objects", options.open_objects,
+                "Let the schema's objects have properties of which it says nothing")
+      ->needs(schema);
+  return schema;
+}
+
 // Adds the options of commands that render a conversation.
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
@@ -185,16 +198,8 @@ void add_generate(Program& program) {
                    "Whether to begin with BOS if the model asks for it");
   command.add_flag("--special,!--no-special", options.parse_special,
                    "Whether to recognize control tokens in the prompt");
-  auto* grammar =
-      command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
-  auto* schema = command
-                     .add_option("--json-schema", options.json_schema,
-                                 "File with a JSON schema that the answer must match")
-                     ->excludes(grammar);
-  command
-      .add_flag("--open-objects", options.open_objects,
-                "Let the schema's objects have properties of which it says nothing")
-      ->needs(schema);
+  command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
+  add_schema_options(command, options)->excludes("--grammar");
   add_sampler_options(command, options.sampling);
   add_stop_option(command, options.generation);
   add_lookup_option(command, options.generation);
@@ -218,14 +223,24 @@ void add_chat(Program& program) {
   add_chat_options(command, options);
   add_image_options(command, options.images,
                     "PNG or JPEG file, added before the first message; may be given several times");
+  command.add_option("--tools", options.tools,
+                     "JSON file with a list of tools, as in OpenAI's API, that the model may call; "
+                     "the line after a call is its result");
+  command.add_option("--tool-choice", options.tool_choice,
+                     "Whether the model calls tools: auto, none, required, or the name of a tool "
+                     "that it must call (default: auto)");
+  add_schema_options(command, options);
+  command.add_option("--max-thinking-tokens", options.n_thinking_most,
+                     "Maximum number of tokens of a thought (default: any number)");
   command.add_flag("--trust-content", options.trust_content,
                    "Also recognize control tokens in messages");
   command.add_option_function<std::string>(
       "--on-full",
       [&on_full = options.on_full](const std::string& name) {
-        const auto found = find_on_full(name);
-        if (!found) throw CLI::ValidationError("--on-full", cat("expected ", kOnFullNames));
-        on_full = *found;
+        if (!find_on_full(name)) {
+          throw CLI::ValidationError("--on-full", cat("expected ", kOnFullNames));
+        }
+        on_full = name;
       },
       "What a conversation does that fills the context: error, dropOldest (leave the oldest "
       "messages out) or shift (also drop the older half of the context while answering)");

@@ -216,6 +216,98 @@ describe('chat', () => {
     expect(nMore()).toBeGreaterThan(1);
   });
 
+  const tools = file(
+    JSON.stringify([
+      {
+        type: 'function',
+        function: { name: 'add', parameters: { properties: { a: { type: 'integer' } } } },
+      },
+    ]),
+  );
+
+  test('calls tools, and takes the next line for the result', () => {
+    const run = (input: string) => {
+      const options = [
+        '--temp',
+        '0',
+        '-n',
+        '60',
+        '--tools',
+        tools,
+        '--tool-choice',
+        'add',
+        '--speed',
+      ];
+      const { status, stdout, stderr } = kinglet(['chat', '-m', model, ...options], input);
+      expect(status).toBe(0);
+      const prompts = [...stderr.matchAll(/prompt: (\d+) tokens/g)].map(([, n]) => Number(n));
+      return { calls: stdout.trim().split('\n'), prompts };
+    };
+    const { calls, prompts } = run('Add.\n7\nAnd then?\n');
+    expect(calls).toHaveLength(3);
+    for (const call of calls) {
+      expect(JSON.parse(call)).toEqual({ name: 'add', arguments: expect.any(Object) as unknown });
+    }
+    // The result is part of the conversation: with a longer one the next prompt is longer.
+    const longer = run('Add.\nseventy-seven thousand and seven\nAnd then?\n');
+    expect(longer.prompts[0]).toBe(prompts[0]);
+    expect(longer.prompts[1]).toBeGreaterThan(prompts[1]!);
+  });
+
+  test('answers in JSON by a schema, with thoughts of limited length', () => {
+    const schema = file(
+      JSON.stringify({
+        properties: { ok: { type: 'boolean' } },
+        required: ['ok'],
+        additionalProperties: false,
+      }),
+    );
+    const { status, stdout } = kinglet(
+      ['chat', '-m', model, ...greedy, '--schema', schema],
+      'Well?',
+    );
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ ok: expect.any(Boolean) as unknown });
+    const generated = kinglet([
+      'generate',
+      '-m',
+      stories,
+      ...greedy,
+      '-p',
+      'a',
+      '--schema',
+      schema,
+    ]);
+    expect(JSON.parse(generated.stdout)).toEqual({ ok: expect.any(Boolean) as unknown });
+    const warns = file(
+      '{"properties": {"ok": {"type": "boolean", "minLenght": 3}}, "maxProperties": 1}',
+    );
+    const { stderr } = kinglet([
+      'generate',
+      '-m',
+      stories,
+      ...greedy,
+      '-p',
+      'a',
+      '--schema',
+      warns,
+    ]);
+    expect(stderr).toMatch(/^kinglet: .*minLenght.*\n$/);
+  });
+
+  test.each([
+    [['--tools', file('{}')], /^kinglet: tools is an object, expected a list of tools/],
+    [
+      ['--tools', tools, '--tool-choice', 'sub'],
+      /names the tool "sub", which is not among the tools/,
+    ],
+    [['--schema', file('{"type": }')], /^kinglet: .*: this is not JSON/],
+    [['--schema', file('{"type": 7}')], /the JSON schema, at #/],
+    [['--tools', '/nowhere'], /cannot open \/nowhere/],
+  ])('refuses %j', (options, message) => {
+    expectFailure(['chat', '-m', model, ...options], message, 'Well?\n');
+  });
+
   test('takes a format by name', () => {
     const options = ['prompt', '-m', stories, '--format', 'zephyr'];
     expect(kinglet(options, 'Hello').stdout).toBe('<|user|>\nHello<s>\n<|assistant|>\n');

@@ -51,18 +51,18 @@ test('a grammar that is not there is an error', () => {
 test('the answer is valid under the schema, whose objects are closed', () => {
   const schema = { properties: { a: { enum: ['yes', 'no'] } }, required: ['a'] };
   const path = fileOf(JSON.stringify(schema));
-  const { status, stdout } = generate(path, ['--temp', '9'], '--json-schema');
+  const { status, stdout } = generate(path, ['--temp', '9'], '--schema');
   expect(stdout).toMatch(/^\{"a":"(yes|no)"\}\n$/);
   expect(status).toBe(0);
   const seeds = ['1', '2', '3', '4', '5', '6'].map((seed) => ['--temp', '99', '--seed', seed]);
   const texts = seeds.map(
-    (seed) => generate(path, [...seed, '-n', '20', '--open-objects'], '--json-schema').stdout,
+    (seed) => generate(path, [...seed, '-n', '20', '--open-objects'], '--schema').stdout,
   );
   expect(texts.some((text) => /^\{"a":"(yes|no)","/.test(text))).toBe(true);
 });
 
 test('a schema that is not supported is refused by name', () => {
-  const { status, stderr } = generate(fileOf('{"$dynamicRef":"#"}'), [], '--json-schema');
+  const { status, stderr } = generate(fileOf('{"$dynamicRef":"#"}'), [], '--schema');
   expect(stderr).toBe('kinglet: the JSON schema, at #: "$dynamicRef" is not supported\n');
   expect(status).toBe(1);
 });
