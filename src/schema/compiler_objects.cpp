@@ -287,7 +287,8 @@ std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_
   if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
     refusal_.set(at, cat("a call of this model cannot have the name ", shown(name)));
   }
-  if (are_tagged()) return {piece(cat(pieces.argument_begin, name, pieces.key_end), notation_.marks)};
+  if (are_tagged())
+    return {piece(cat(pieces.argument_begin, name, pieces.key_end), notation_.marks)};
   if (pieces.has_plain_keys) return {literal(name), colon()};
   std::vector<std::string> parts;
   for (const Spelling& spelling : quoted_) parts.push_back(spelling.write(name));
@@ -355,7 +356,8 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
     const bool may_be_empty = limits.least == 0 && n_required == 0;
     return enclose(shuffled_members(members, pair, at), may_be_empty);
   }
-  const std::string separator = are_tagged() ? piece(pieces.argument_separator, notation_.marks) : comma();
+  const std::string separator =
+      are_tagged() ? piece(pieces.argument_separator, notation_.marks) : comma();
   std::string next;
   std::vector<std::string> firsts;  // the last one first
   if (!pair.empty()) {

@@ -315,9 +315,9 @@ INSTANTIATE_TEST_SUITE_P(
     SchemaCalls, EachFamily,
     testing::Combine(testing::Values("hermes", "llama", "mistral", "nemo", "mistral-named",
                                      "mistral-numbered", "granite", "lfm2", "gemma4",
-                                     "functiongemma", "qwen3.5", "qwen3-coder", "seed", "minicpm5", "olmo3",
-                                     "glm-4", "glm-4.5", "glm-4.7", "hunyuan", "hunyuan-list",
-                                     "hunyuan-3"),
+                                     "functiongemma", "qwen3.5", "qwen3-coder", "seed", "minicpm5",
+                                     "olmo3", "glm-4", "glm-4.5", "glm-4.7", "hunyuan",
+                                     "hunyuan-list", "hunyuan-3"),
                      testing::Bool()),
     name_of_case);
 

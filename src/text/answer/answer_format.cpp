@@ -67,7 +67,8 @@ constexpr auto kCalls = std::to_array<KnownCalls>({
     {"<function=", {CallSyntax::parameters, "<tool_call>", "</tool_call>", {}, &kQwen35Notation}},
     // Hunyuan: version 3; calls in lists; calls with marks of their own
     {"<tool_sep>", {CallSyntax::blocks, "<tool_calls>", "</tool_calls>", {}, &kHunyuan3Notation}},
-    {"<tool_calls>[", {CallSyntax::json, "<tool_calls>", "</tool_calls>", {}, &kHunyuanListNotation}},
+    {"<tool_calls>[",
+     {CallSyntax::json, "<tool_calls>", "</tool_calls>", {}, &kHunyuanListNotation}},
     {"<tool_calls>", {CallSyntax::blocks, "<tool_calls>", "</tool_calls>", {}, &kHunyuanNotation}},
     {"</arg_key>\n", kGlm45},
     {"</arg_key>", {CallSyntax::pairs, "<tool_call>", "</tool_call>", {}, &kGlm47Notation}},

@@ -160,13 +160,12 @@ constexpr CallNotation kGlm47Notation =
 constexpr CallNotation kHunyuan3Notation =
     with_pairs("<tool_calls>\n<tool_call>", "<tool_sep>\n", "</tool_call>\n<tool_call>",
                "</tool_call>\n</tool_calls>", "</arg_key>\n<arg_value>", "</arg_value>\n");
-constexpr CallNotation kHunyuanNotation = {
-    .begin = "<tool_calls>\n<tool_call>",
-    .name_end = "\n```json\n",
-    .between = "\n```\n</tool_call>\n<tool_call>",
-    .end = "\n```\n</tool_call>\n</tool_calls>",
-    .has_plain_names = true};
-constexpr CallNotation kHunyuanListNotation = in_json(
-    R"(<tool_calls>[{"name": ")", R"(}, {"name": ")", "}]</tool_calls>");
+constexpr CallNotation kHunyuanNotation = {.begin = "<tool_calls>\n<tool_call>",
+                                           .name_end = "\n```json\n",
+                                           .between = "\n```\n</tool_call>\n<tool_call>",
+                                           .end = "\n```\n</tool_call>\n</tool_calls>",
+                                           .has_plain_names = true};
+constexpr CallNotation kHunyuanListNotation =
+    in_json(R"(<tool_calls>[{"name": ")", R"(}, {"name": ")", "}]</tool_calls>");
 
 }  // namespace kinglet

@@ -447,9 +447,8 @@ Reading read_value(LiteralReader& reader, const TagMarks& marks, uint8_t types,
   if (is_text ? read == Reading::broken : read != Reading::whole) return read;
   const Dialect dialect = marks.is_xml ? Dialect::python : Dialect::json;
   std::string value;
-  const bool is_value =
-      !is_text && read_whole_value(text, dialect, value) &&
-      ((type_of_json(value) & types) != 0 || (types & kStringType) == 0);
+  const bool is_value = !is_text && read_whole_value(text, dialect, value) &&
+                        ((type_of_json(value) & types) != 0 || (types & kStringType) == 0);
   if (is_value) {
     arguments += value;
     return read;

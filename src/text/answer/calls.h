@@ -45,16 +45,16 @@ const KnownTool* find_tool(const std::vector<KnownTool>& tools, std::string_view
 enum class CallSyntax : uint8_t {
   json,  // {"name": "f", "arguments": {"x": 1}}            (Hermes, Llama 3, Granite; Command has
          // other keys)
-  keyed_json,    // {"f": {"x": 1}}                                 (Apertus)
-  named_json,    // f[ARGS]{"x": 1}, f[CALL_ID]id[ARGS]{"x": 1}     (Mistral)
-  named_line,    // f\n{"x": 1}                                     (GLM-4)
-  python,        // f(x=1)                                          (LFM2, OLMo 3)
-  named_object,  // call:f{x:1}                                     (Gemma 4, FunctionGemma)
-  parameters,    // <function=f>\n<parameter=x>\n1\n</parameter>\n</function> (Qwen 3.5)
+  keyed_json,         // {"f": {"x": 1}}                                 (Apertus)
+  named_json,         // f[ARGS]{"x": 1}, f[CALL_ID]id[ARGS]{"x": 1}     (Mistral)
+  named_line,         // f\n{"x": 1}                                     (GLM-4)
+  python,             // f(x=1)                                          (LFM2, OLMo 3)
+  named_object,       // call:f{x:1}                                     (Gemma 4, FunctionGemma)
+  parameters,         // <function=f>\n<parameter=x>\n1\n</parameter>\n</function> (Qwen 3.5)
   inline_parameters,  // <function=f>\n<parameter=x>1</parameter>\n</function> (Seed-OSS)
-  pairs,   // f\n<arg_key>x</arg_key>\n<arg_value>1</arg_value>       (GLM-4.5)
-  blocks,  // <tool_call>f\n```json\n{"x": 1}\n```\n</tool_call>, or pairs (Hunyuan)
-  xml,           // <function name="f"><param name="x">1</param></function>    (MiniCPM5)
+  pairs,              // f\n<arg_key>x</arg_key>\n<arg_value>1</arg_value>       (GLM-4.5)
+  blocks,             // <tool_call>f\n```json\n{"x": 1}\n```\n</tool_call>, or pairs (Hunyuan)
+  xml,                // <function name="f"><param name="x">1</param></function>    (MiniCPM5)
 };
 
 // What the beginning of its text says about a call.

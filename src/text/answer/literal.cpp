@@ -198,8 +198,8 @@ Reading LiteralReader::quoted_string(std::string& out) {
 }
 
 Reading LiteralReader::word(std::string& out) {
-  const size_t n =
-      static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), is_literal_word) - rest.begin());
+  const size_t n = static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), is_literal_word) -
+                                       rest.begin());
   if (n == rest.size()) return Reading::open;
   const std::string_view word = rest.substr(0, n);
   if (word == "True" || word == "true") {

@@ -26,7 +26,9 @@ uint32_t base_of(std::string_view number) {
 
 // Removes the underscores, which stand between two digits, or between a base and a digit.
 std::optional<std::string> without_underscores(std::string_view text, uint32_t base) {
-  const auto is_one = [base](char c) { return base == 10 ? is_digit(c) : hex_digit(c).has_value(); };
+  const auto is_one = [base](char c) {
+    return base == 10 ? is_digit(c) : hex_digit(c).has_value();
+  };
   std::string digits;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '_') {

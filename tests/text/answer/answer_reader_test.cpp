@@ -217,8 +217,7 @@ TEST(AnswerReader, ReadsPythonCalls) {
          "|call:get_time|{}"});
   check({kLfm2, "<|tool_call_start|>[weather(\"Rome\")]<|tool_call_end|>",
          "|call:weather|{\"Rome\")]"});
-  check({kLfm2,
-         R"([weather(city='\x1b' "b", days=(1, .5), note='''a'b''', path=r'C:\n')])",
+  check({kLfm2, R"([weather(city='\x1b' "b", days=(1, .5), note='''a'b''', path=r'C:\n')])",
          R"(|call:weather|{"city":"\u001bb","days":[1,0.5],"note":"a'b","path":"C:\\n"})",
          "<|tool_call_start|>"});
 }
@@ -277,7 +276,8 @@ TEST(AnswerReader, EndsAValueWhereTheFormGoesOn) {
          "|call:weather|{\"city\":\"a </parameter> b </para\"}|text:So."});
   check({kQwen35, answer("</parameter></parameter>", whole),
          "|call:weather|{\"city\":\"</parameter></parameter>\"}|text:So."});
-  check({kQwen35, answer("</parameter></p>", "<parameter=note>x</parameter></function></tool_call>"),
+  check({kQwen35,
+         answer("</parameter></p>", "<parameter=note>x</parameter></function></tool_call>"),
          "|call:weather|{\"city\":\"</parameter></p>\",\"note\":\"x\"}"});
   check({kQwen35, answer("\n \n", whole), "|call:weather|{\"city\":\"\\n \\n\"}|text:So."});
   EXPECT_TRUE(is_whole(kQwen35, answer("a </parameter> b", whole)));
@@ -403,13 +403,15 @@ TEST(AnswerReader, ReadsGlmsCalls) {
   EXPECT_FALSE(is_whole(kGlm4, "weather\n{\"city\": \"Ro"));
   EXPECT_FALSE(is_whole(kGlm4, "weather\n{\"city\": ?}"));
   constexpr std::string_view kGlm45 = "{{ tools }} <tool_call> </arg_key>\n </think>";
-  check({kGlm45,
-         "<think>Hm</think>\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>12</arg_value>\n"
-         "<arg_key>days</arg_key>\n<arg_value>[1, 2]</arg_value>\n<arg_key>odd</arg_key>\n"
-         "<arg_value>\na </arg_value> b\n</arg_value>\n</tool_call>\n<tool_call>get_time\n"
-         "</tool_call>\nSo.",
-         "|thought:Hm|call:weather|{\"city\":\"12\",\"days\":[1,2],\"odd\":\"\\na </arg_value> b\\n\"}"
-         "|call:get_time|{}|text:So."});
+  check(
+      {kGlm45,
+       "<think>Hm</think>\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>12</arg_value>\n"
+       "<arg_key>days</arg_key>\n<arg_value>[1, 2]</arg_value>\n<arg_key>odd</arg_key>\n"
+       "<arg_value>\na </arg_value> b\n</arg_value>\n</tool_call>\n<tool_call>get_time\n"
+       "</tool_call>\nSo.",
+       "|thought:Hm|call:weather|{\"city\":\"12\",\"days\":[1,2],\"odd\":\"\\na </arg_value> "
+       "b\\n\"}"
+       "|call:get_time|{}|text:So."});
   check({kGlm45,
          "<tool_call>weather<arg_key>city</arg_key><arg_value>Rome</arg_value></tool_call>"
          "<tool_call>get_time</tool_call>",

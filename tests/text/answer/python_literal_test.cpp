@@ -45,7 +45,8 @@ constexpr PythonCase kPythonCases[] = {
     {R"('a' "b" '''c''')", R"("abc")"},
     {R"('' 'a')", R"("a")"},
     {R"(('a'
- 'b'))", R"("ab")"},
+ 'b'))",
+     R"("ab")"},
     {R"(r'C:\new\'s' R"\x")", R"("C:\\new\\'s\\x")"},
     {R"(u'a' U"b")", R"("ab")"},
     {R"('x' r'\d' u'\x41')", R"("x\\dA")"},
