@@ -26,9 +26,10 @@ if (typeof document === 'undefined') {
     location.reload();
   };
   serviceWorker.addEventListener('controllerchange', reload);
+  // A hard reload (Shift) passes by a service worker that is there already.
   serviceWorker
     .register(dataset.worker ?? src)
-    .then(() => serviceWorker.controller && reload())
+    .then(({ active }) => active && reload())
     .catch((error) => console.warn('The page stays without threads:', error));
 } else if (crossOriginIsolated) {
   sessionStorage.removeItem('kinglet isolate');
@@ -37,10 +38,14 @@ if (typeof document === 'undefined') {
 function isolated(response) {
   // A redirect is followed by the browser, which then asks for the page it leads to.
   if (response.type === 'opaqueredirect' || response.status === 0) return response;
+  // A worker whose file was redirected imports relative to the address to which it was, and a new
+  // response has none.
+  if (response.redirected) return Response.redirect(response.url);
   const { status, statusText } = response;
   const headers = new Headers(response.headers);
   headers.set('Cross-Origin-Opener-Policy', 'same-origin');
-  headers.set('Cross-Origin-Embedder-Policy', 'require-corp');
+  const embedder = 'Cross-Origin-Embedder-Policy';
+  if (!headers.get(embedder)?.startsWith('credentialless')) headers.set(embedder, 'require-corp');
   const hasNoBody = [101, 204, 205, 304].includes(status);
   return new Response(hasNoBody ? null : response.body, { status, statusText, headers });
 }

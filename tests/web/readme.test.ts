@@ -1,6 +1,8 @@
 // Opens the pages of README as they are written: the first one in Vite, next to the packed package,
 // the second one with the package on a CDN. Also the service worker that makes a page isolated.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { createServer } from 'vite';
@@ -192,5 +194,62 @@ describe('isolate.js', () => {
     expect(
       await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length),
     ).toBe(0);
+  });
+
+  /** Serves a page with isolate.js, and what `answer` answers itself. */
+  async function servePage(script: string, answer: RequestListener): Promise<string> {
+    const page = `<!doctype html><link rel="icon" href="data:,"><script src="isolate.js"></script>
+      <output></output><script type="module">
+      const show = (text) => (document.querySelector('output').value = text);
+      if (crossOriginIsolated) { ${script} }</script>`;
+    const server = createHttpServer((request, response) => {
+      const type = request.url!.endsWith('.js') ? 'text/javascript' : 'text/html';
+      response.setHeader('Content-Type', type);
+      answer(request, response);
+      if (response.writableEnded) return;
+      if (request.url === '/isolate.js') response.end(readFileSync(join(root, 'web/isolate.js')));
+      else response.end(page);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
+  }
+
+  it('lets a redirected worker import what is next to it', async () => {
+    const url = await servePage(
+      "new Worker('worker.js', { type: 'module' }).onmessage = ({ data }) => show(data)",
+      ({ url }, response) => {
+        if (url === '/worker.js') response.writeHead(302, { Location: '/moved/worker.js' }).end();
+        if (url === '/moved/worker.js') {
+          response.end("import { text } from './part.js'; postMessage(text + crossOriginIsolated)");
+        }
+        if (url === '/moved/part.js') response.end("export const text = 'moved '");
+      },
+    );
+    const page = await newPage(true);
+    await page.goto(url);
+    expect(await page.locator('output:not(:empty)').textContent()).toBe('moved true');
+  });
+
+  it("leaves a page's own policy for what it embeds, and comes back after a hard reload", async () => {
+    let nLoads = 0;
+    const url = await servePage('show("isolated")', ({ url }, response) => {
+      if (url === '/') nLoads += 1;
+      response.setHeader('Cross-Origin-Embedder-Policy', 'credentialless');
+    });
+    const page = await newPage(true);
+    await page.goto(url);
+    const output = page.locator('output:not(:empty)');
+    expect(await output.textContent()).toBe('isolated');
+    const headers = (await page.reload())!.headers();
+    expect(headers['cross-origin-embedder-policy']).toBe('credentialless');
+    const before = nLoads;
+    const session = await page.context().newCDPSession(page);
+    await session.send('Page.reload', { ignoreCache: true });
+    await expect.poll(() => nLoads).toBe(before + 2);
+    expect(await output.textContent()).toBe('isolated');
   });
 });

@@ -489,4 +489,17 @@ describe('offline', () => {
     expect(kept).toContain(`/kinglet/engine/kinglet-${first.variant}.wasm`);
     expect(kept.filter((path) => path.endsWith('.gguf'))).toEqual([]);
   });
+
+  it('answers with what the network gives where that cannot be kept', async () => {
+    const headers = { 'Content-Security-Policy': policy, Vary: '*' };
+    const { url } = await serve(join(folder, 'offline'), { isolated: false, headers });
+    const { page } = await visit();
+    await page.goto(url);
+    await page.getByRole('button', { name: 'Send', disabled: false }).waitFor();
+    const [isIsolated, status, length] = await page.evaluate(async () => {
+      const part = await fetch('style.css', { headers: { Range: 'bytes=0-3' } });
+      return [crossOriginIsolated, part.status, (await part.text()).length];
+    });
+    expect({ isIsolated, status, length }).toEqual({ isIsolated: true, status: 206, length: 4 });
+  });
 });
