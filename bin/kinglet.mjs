@@ -1,6 +1,14 @@
 #!/usr/bin/env node
 // npx kinglet new FOLDER: begins a page, as a copy of one of the examples that come with the package.
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -28,7 +36,7 @@ const templates = {
     models: { 'model.gguf': chatModel },
   },
   rag: {
-    about: 'answers with what dropped text files say',
+    about: 'a chat that answers with what dropped text files say',
     models: { 'model.gguf': chatModel, 'embedder.gguf': embedder },
   },
   tools: {
@@ -43,6 +51,10 @@ const templates = {
 const listed = Object.entries(templates)
   .map(([name, { about }]) => `  ${name.padEnd(9)}${about}`)
   .join('\n');
+
+/** What the program can do, which has the same name and is no part of the package. */
+const programCommands =
+  'chat generate serve pull list rm inspect quantize embed rerank perplexity logprobs prompt tokenize detokenize';
 
 const options = {
   template: { type: 'string', short: 't' },
@@ -70,6 +82,13 @@ function main(given) {
   const { values, positionals, tokens } = parseArgs({
     ...{ args: given, options, allowPositionals: true, strict: false, tokens: true },
   });
+  const [command, folder, ...others] = positionals;
+  if (programCommands.split(' ').includes(command)) {
+    refuse(
+      `${command} is a command of the program, which is built from a clone of the repository: ` +
+        'docs/program.md. This package is for web pages: kinglet new FOLDER makes one',
+    );
+  }
   for (const { kind, name, rawName } of tokens) {
     if (kind !== 'option' || Object.hasOwn(options, name)) continue;
     const spellings = Object.keys(options).map((option) => `--${option}`);
@@ -79,7 +98,6 @@ function main(given) {
   }
   if (values.version) return void console.log(`kinglet ${version}`);
   if (values.help || given.length === 0) return void console.log(help);
-  const [command, folder, ...others] = positionals;
   if (command !== 'new') {
     // "new" is too short to be suggested, and the only one.
     refuse(`kinglet has no command "${command ?? ''}"; kinglet new FOLDER makes a page`);
@@ -93,10 +111,17 @@ function main(given) {
     const meant = didYouMean(template, names, 'these are the templates:');
     refuse(`there is no template "${template}"; ${meant}\n${listed}`);
   }
-  makePage(resolve(folder), template);
+  try {
+    makePage(resolve(folder), template);
+  } catch (error) {
+    refuse(`the page cannot be written: ${error.message}`);
+  }
 }
 
 function makePage(target, template) {
+  if (lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(target)) {
+    refuse(`${target} is a link to a place that does not exist: name another folder`);
+  }
   if (existsSync(target)) {
     let names;
     try {
@@ -106,6 +131,10 @@ function makePage(target, template) {
     }
     if (names.length > 0) refuse(`${target} is not empty: name another folder`);
   }
+  copyPage(existsSync(target) ? realpathSync(target) : target, template);
+}
+
+function copyPage(target, template) {
   cpSync(join(here, 'examples', template), target, { recursive: true });
   const manifestPath = join(target, 'package.json');
   const isBuilt = existsSync(manifestPath);
@@ -130,11 +159,11 @@ function tell(target, template, isBuilt) {
   const start = isBuilt ? ['  npm install', '  npm run dev'] : ['  npx http-server -c-1'];
   console.log(
     [
-      `${way} is ${templates[template].about}. It needs a model, for example:`,
+      `${way} has ${templates[template].about}. It needs a model, for example:`,
       ...['', ...(way === '.' ? [] : [`  cd ${/\s/.test(way) ? JSON.stringify(way) : way}`])],
       ...downloads,
       ...start,
-      ...['', `Other models: ${relative('.', join(here, 'docs/models.md'))}`],
+      ...['', 'Other models: docs/models.md in the package'],
     ].join('\n'),
   );
 }

@@ -1,6 +1,14 @@
 // npx kinglet new, from the packed package: each page that it makes is opened in Chromium.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { createServer } from 'vite';
@@ -148,6 +156,8 @@ describe('kinglet', () => {
     [['new'], /^kinglet: a folder is missing: kinglet new FOLDER\n$/],
     [['new', 'x', 'y'], /^kinglet: one folder is expected, and "y" follows\n$/],
     [['make', 'x'], /^kinglet: kinglet has no command "make"; kinglet new FOLDER makes a page\n$/],
+    [['serve', '-m', 'x'], /^kinglet: serve is a command of the program, .*: docs\/program\.md\./],
+    [['new', 'x'.repeat(300)], /^kinglet: the page cannot be written: ENAMETOOLONG[^\n]*\n$/],
   ])('refuses %j', (args, message) => {
     const { status, stdout, stderr } = kinglet(...args);
     expect(stderr).toMatch(message);
@@ -171,6 +181,14 @@ describe('kinglet', () => {
     expect(refused.stderr).toMatch(/^kinglet: .*full is not empty: name another folder\n$/);
     expect(refused.status).toBe(1);
     expect(readdirSync(place('full'))).toEqual(['notes.txt']);
+    symlinkSync(place('nowhere'), place('dangling'));
+    expect(kinglet('new', 'dangling').stderr).toMatch(
+      /^kinglet: .*dangling is a link to a place that does not exist: name another folder\n$/,
+    );
+    mkdirSync(place('target'));
+    symlinkSync(place('target'), place('link'));
+    expect(kinglet('new', 'link').status).toBe(0);
+    expect(readdirSync(place('target'))).toContain('index.html');
     const file = kinglet('new', 'full/notes.txt');
     expect(file.stderr).toMatch(/notes\.txt cannot be used as a folder: ENOTDIR/);
     expect(readFileSync(place('full/notes.txt'), 'utf8')).toBe('mine');
