@@ -7,6 +7,8 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/in_quotes.h"
+#include "base/misspelling.h"
 #include "json/json.h"
 #include "text/jinja/json.h"
 
@@ -322,11 +324,30 @@ bool ChatTemplate::knows_results() const {
   return with_role("tool") != with_other;
 }
 
+namespace {
+
+// Templates may know further roles, and leave out messages of those that they do not know.
+Status check_role(const Json& message, size_t index) {
+  constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+  const std::string* role = message.find_string("role");
+  if (role == nullptr ||
+      std::find(std::begin(kRoles), std::end(kRoles), *role) != std::end(kRoles)) {
+    return {};
+  }
+  const std::string_view meant = meant_by(*role, kRoles);
+  if (meant.empty()) return {};
+  return jinja::refusal(cat("messages[", index, "] has the role ", in_quotes(*role),
+                            ": did you mean \"", meant, "\"?"));
+}
+
+}  // namespace
+
 Result<jinja::Dict> chat_variables(const Json& json) {
   const Json* messages = json.find("messages");
   if (messages == nullptr || !messages->is_array()) {
     return jinja::refusal("a conversation has a list of messages");
   }
+  for (size_t i = 0; i < messages->size(); ++i) KINGLET_TRY(check_role((*messages)[i], i));
   jinja::Value variables = jinja::value_of(json);
   for (const jinja::Value& message : variables.entries().find("messages")->items()) {
     own_role(message);

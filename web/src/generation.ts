@@ -1,3 +1,4 @@
+import { KingletError } from './errors.ts';
 import type { GenerationResult, Piece } from './types.ts';
 
 /**
@@ -87,6 +88,16 @@ export class Generation implements AsyncIterable<Piece> {
       if (!this.#ended) this.#cancel();
     }
   }
+}
+
+// `(await model.chat(…)).text` lacks `.result`: TypeScript refuses it, and at run time, this does.
+for (const name of ['text', 'message', 'reasoning', 'toolCalls', 'finishReason', 'usage']) {
+  Object.defineProperty(Generation.prototype, name, {
+    get() {
+      const message = `a generation has no ${name}: await its result, as in (await model.chat(…).result).${name}`;
+      throw new KingletError('invalid_argument', message);
+    },
+  });
 }
 
 /** Receives what a generation produces. */

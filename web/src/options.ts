@@ -443,7 +443,7 @@ function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
       : `from ${String(min)} to ${String(max)}`;
     throw new KingletError(
       'invalid_argument',
-      `${name} must be ${kind} ${range}, not ${String(value)}`,
+      `${name} must be ${kind} ${range}, not ${shown(value)}`,
     );
   }
   return value;
@@ -451,7 +451,12 @@ function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
 
 export function checkedFlag(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
-  throw new KingletError('invalid_argument', `${name} must be true or false, not ${String(value)}`);
+  throw new KingletError('invalid_argument', `${name} must be true or false, not ${shown(value)}`);
+}
+
+/** A string has quotes, so that "0.5" does not look like a number. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }
 
 export function refuseUnknown(options: object, known: readonly string[]): void {

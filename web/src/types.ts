@@ -11,10 +11,10 @@ export type ModelSource =
 
 /**
  * What a load is doing. `download`: bytes come from a server; `cache`: from an earlier download;
- * `read`: from a file, a buffer or a stream; `prepare`: all bytes have arrived, and the model is being
- * prepared.
+ * `read`: from a file, a buffer or a stream; `retry`: a download broke off, and the rest is about to be
+ * requested again; `prepare`: all bytes have arrived, and the model is being prepared.
  */
-export type LoadPhase = 'download' | 'cache' | 'read' | 'prepare';
+export type LoadPhase = 'download' | 'cache' | 'read' | 'retry' | 'prepare';
 
 export interface LoadProgress {
   /** Bytes in the engine's memory; back to 0 if a file must be loaded from the start again. */

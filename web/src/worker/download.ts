@@ -79,6 +79,7 @@ export class Download {
           if (!(error instanceof Interruption)) throw error;
           do {
             if (nFailures === maxAttempts || !isIdentified(this.version)) throw this.#broken(error);
+            this.#options.onRetry?.();
             await delay(firstDelayMs * 2 ** nFailures++);
           } while (!(await this.#reconnect()));
         }

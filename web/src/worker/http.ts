@@ -9,6 +9,8 @@ export interface RequestOptions {
   stallTimeout: number;
   /** "no-store" if the bytes are cached elsewhere: a browser's own cache fails on large files. */
   cache: 'default' | 'no-store';
+  /** Called when a transfer broke off and is about to be tried again. */
+  onRetry?: () => void;
 }
 
 export interface FileResponse {

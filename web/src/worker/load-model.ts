@@ -141,9 +141,12 @@ class Load {
   ) {
     this.#sources = sources;
     this.#parts = sources;
-    this.#access = access;
     this.#options = options;
     this.#progress = new Progress(onProgress);
+    const onRetry = () => {
+      this.#progress.retry();
+    };
+    this.#access = { ...access, request: { ...access.request, onRetry } };
   }
 
   /** Opens the first of the given files. */
@@ -327,6 +330,12 @@ class Progress {
     this.#last = { loaded: this.#last.loaded + bytes, total, phase };
     if (performance.now() - this.#reportedAt >= this.#intervalMs) this.#reportNow();
     else this.#timer ??= setTimeout(this.#reportNow, this.#intervalMs);
+  }
+
+  /** Reports that nothing comes now, and that it is tried again. */
+  retry(): void {
+    this.#reportNow();
+    this.#report({ ...this.#last, phase: 'retry' });
   }
 
   /** Reports now, because the next step blocks the worker. */
