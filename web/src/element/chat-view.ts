@@ -101,7 +101,8 @@ function elementOf({ role, content, reasoning_content: thought }: ChatMessage): 
     thinking.textContent = thought;
     element.append(thinking);
   }
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content ?? [];
+  const parts =
+    typeof content === 'string' ? [{ type: 'text', text: content } as const] : (content ?? []);
   element.append(...parts.map((part) => (part.type === 'text' ? part.text : '🖼')));
   return element;
 }
