@@ -253,6 +253,15 @@ describe.each(browserNames)('%s', (name) => {
       expect(outcome.message).toMatch(message);
     });
 
+    it.each(['file:///models/a.gguf', 'C:\\models\\a.gguf'])(
+      'is no path, which pages cannot read: %s',
+      async (path) => {
+        const outcome = await loadInPage(page, path);
+        expect(outcome).toMatchObject({ text: undefined, code: 'invalid_argument' });
+        expect(outcome.message).toMatch(/a page cannot read .*a\.gguf: let the user pick the file/);
+      },
+    );
+
     it('is told apart by why another site does not give it', async () => {
       serve({ hasNoCors: true });
       expect(

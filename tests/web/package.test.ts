@@ -1,10 +1,10 @@
 // The built package with the real engine, in Node's worker threads.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect, Kinglet, KingletError } from 'kinglet';
 import type { ChatMessage, ChatOptions, GenerateOptions, LoadProgress } from 'kinglet';
@@ -821,6 +821,43 @@ describe('loading', () => {
     const total = parts.reduce((sum, part) => sum + part.length, 0);
     expect(seen.at(-1)).toEqual({ loaded: total, total, phase: 'prepare' });
     expect(seen[0]).toMatchObject({ total: undefined, phase: 'read' }); // its length is unknown
+  });
+
+  it.each([
+    ...['a#b?c.gguf', 'a%41b.gguf', 'a%b.gguf', 'a\\b.gguf', 'C:\\models\\a.gguf', 'c:a.gguf'],
+    ...['llama3:8b.gguf', ' a .gguf ', 'ü\tß\n.gguf', '%2e%2e', '?', '#', 'a b#/m%20?.gguf'],
+  ])('reads the file at the path %j, whole or relative, and no other', async (name) => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet %41#?'));
+    const before = process.cwd();
+    onTestFinished(() => {
+      process.chdir(before);
+      rmSync(folder, { recursive: true });
+    });
+    const path = join(folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, bytes);
+    writeFileSync(join(folder, 'aAb.gguf'), 'another file');
+    process.chdir(folder);
+    for (const source of [path, name, pathToFileURL(path), [name]]) {
+      expect((await load(source)).info.nLayers).toBe(6);
+    }
+    expect((await inspect(path)).version).toBe(3);
+    for (const [i, part] of splitModel(bytes, 2).entries()) {
+      writeFileSync(`${path}-0000${String(i + 1)}-of-00002.gguf`, part);
+    }
+    expect((await load(`${name}-00002-of-00002.gguf`)).info.nLayers).toBe(6);
+  });
+
+  it('takes a URL for a URL', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    writeFileSync(join(folder, 'aAb.gguf'), bytes);
+    expect((await load(`file://${folder}/a%41b.gguf?x#y`)).info.nLayers).toBe(6);
+    await expect(load('nowhere://a.gguf', { cache: false })).rejects.toMatchObject({
+      code: 'network',
+    });
   });
 
   it('finds the other parts by the name of one', async () => {

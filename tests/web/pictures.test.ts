@@ -1,9 +1,10 @@
 // Pictures in conversations, from every form of a picture to the tokens and rows that the model
 // reads, in Node and in browsers. A picture's tokens are made from its pixels, so equal tokens mean
 // equal pixels.
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LanguageModelV3Prompt } from '@ai-sdk/provider';
 import { generateText } from 'ai';
@@ -13,7 +14,7 @@ import type { ChatMessage, ContentPart, ImageProgress, ImageSource, LoadOptions 
 import { languageModel } from 'kinglet/ai-sdk';
 import { openAI } from 'kinglet/openai';
 import type { ResponseInputItem } from 'kinglet/openai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { EngineLoader, EngineModule, EngineOverrides, EngineResult } from '#engine';
 import type { VisionLoader } from '#vision';
 import { serve } from '../../scripts/serve.mjs';
@@ -412,6 +413,23 @@ describe('what reads pictures', () => {
     const cut = new Blob([readFileSync(reader).subarray(0, 5000)]);
     await expect(load({ mmproj: cut })).rejects.toMatchObject({ code: 'truncated' });
     await expect(load({ mmproj: 'nothing.gguf' })).rejects.toMatchObject({ code: 'io' });
+  });
+
+  it('and the pictures themselves are found at any path', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet %41#?'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    const mmproj = join(folder, 'mm%41#proj?.gguf');
+    writeFileSync(mmproj, readFileSync(reader));
+    const model = await load({ mmproj });
+    const path = join(folder, 'a%41b#?.png');
+    writeFileSync(path, 'no picture');
+    const answer = model.chat([user('', path)], greedy);
+    await expect(answer.result).rejects.toMatchObject(
+      refused('invalid_argument', /no picture of a format/),
+    );
+    model.dispose();
   });
 
   it('is taken from a stream, and counted by the progress', async () => {

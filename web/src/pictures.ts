@@ -3,7 +3,7 @@
 import { KingletError } from './errors.ts';
 import type { Pictures, PostedImage } from './protocol.ts';
 import { randomDigits } from './random-digits.ts';
-import { absoluteUrl } from './source.ts';
+import { fileUrl } from './source.ts';
 import type { ChatMessage, ContentPart, ImagePixels, ImageSource } from './types.ts';
 
 /** A message whose content is text. */
@@ -47,7 +47,7 @@ function noPart(): KingletError {
 function postedImage(image: ImageSource): PostedImage {
   if (typeof image === 'string' || image instanceof URL) {
     const url = String(image);
-    return { kind: 'url', url: /^data:/i.test(url) ? url : absoluteUrl(url) };
+    return { kind: 'url', url: /^data:/i.test(url) ? url : fileUrl(image) };
   }
   if (image instanceof Blob) return { kind: 'file', blob: image };
   if (image instanceof Uint8Array) return { kind: 'file', blob: new Blob([image]) };

@@ -22,7 +22,7 @@ export function atLeastOne<T>([first, ...others]: T[]): [T, ...T[]] {
 
 /** Returns a file's absolute address, the same as in postedSources(). */
 export function sourceUrl(source: string | URL, options: HubOptions = {}): string {
-  const posted = postedAddress(String(source), options);
+  const posted = postedAddress(source, options);
   if (posted.kind === 'url') return posted.url;
   throw new KingletError(
     'invalid_argument',
@@ -43,7 +43,7 @@ function isList(source: ModelSource | readonly ModelSource[]): source is readonl
  */
 export function postedSource(source: ModelSource, options: HubOptions): PostedSource {
   if (typeof source === 'string' || source instanceof URL) {
-    return postedAddress(String(source), options);
+    return postedAddress(source, options);
   }
   if (source instanceof Blob) return { kind: 'blob', blob: source };
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
@@ -56,8 +56,9 @@ export function postedSource(source: ModelSource, options: HubOptions): PostedSo
   );
 }
 
-function postedAddress(address: string, options: HubOptions): PostedSource {
-  if (!isHubAddress(address)) return { kind: 'url', url: absoluteUrl(address) };
+function postedAddress(source: string | URL, options: HubOptions): PostedSource {
+  const address = String(source);
+  if (!isHubAddress(address)) return { kind: 'url', url: fileUrl(source) };
   const { repository, path, type } = parseHubAddress(address, options);
   return path === undefined
     ? { kind: 'hub', repository: absoluteRepository(repository), type }
@@ -100,16 +101,52 @@ export function hubRepositoryOf(
   return absoluteRepository(parseHubAddress(String(first), options).repository);
 }
 
-/** Resolves an address relative to the page. In Node: a path, relative to the current folder. */
+/**
+ * Returns the absolute address of a file to read.
+ *
+ * @throws KingletError `invalid_argument` if it is a path, which pages cannot read.
+ */
+export function fileUrl(file: string | URL): string {
+  const url = absoluteUrl(file);
+  if (isNode || !/^(?:file|[a-z]):/i.test(url)) return url;
+  throw new KingletError(
+    'invalid_argument',
+    `a page cannot read ${url}: let the user pick the file (<input type="file">) and pass that ` +
+      'File, or serve it over HTTP',
+  );
+}
+
+/** Resolves an address relative to the page. In Node: also a path, relative to the current folder. */
 export function absoluteUrl(address: string | URL): string {
-  const base = isNode
-    ? `file://${encodeURI(process.cwd()).replace(/[?#]/g, encodeURIComponent)}/`
-    : typeof document === 'object'
-      ? document.baseURI
-      : location.href;
+  const isPath = isNode && typeof address === 'string' && !hasScheme(address);
   try {
-    return new URL(address, base).href;
+    if (isPath) return urlOfPath(address);
+    const page = () => (typeof document === 'object' ? document.baseURI : location.href);
+    return new URL(address, isNode ? urlOfPath('') : page()).href;
   } catch {
-    throw new KingletError('invalid_argument', `"${String(address)}" is not a URL`);
+    const message = `${JSON.stringify(String(address))} is not a ${isPath ? 'path' : 'URL'}`;
+    throw new KingletError('invalid_argument', message);
   }
+}
+
+/** A file may have a colon in its name, and a path of Windows begins with one letter and a colon. */
+function hasScheme(text: string): boolean {
+  return /^\s*(?:(?:https?|file|blob|data|hf):|[a-z][a-z\d+.-]+:\/\/)/i.test(text);
+}
+
+/** Returns the URL of a path, in which no character has another meaning than in the path. */
+function urlOfPath(path: string): string {
+  const isWindows = process.platform === 'win32';
+  const encoded = (text: string) =>
+    encodeURI(isWindows ? text.replaceAll('\\', '/') : text).replace(/[?#]/g, encodeURIComponent);
+  const absolute = (text: string) => {
+    const way = encoded(text);
+    if (!isWindows) return `file://${way}`;
+    return way.startsWith('//') ? `file:${way}` : `file:///${way}`; // of a server, or of a drive
+  };
+  if (isWindows ? /^(?:[a-z]:|[\\/]{2})/i.test(path) : path.startsWith('/')) {
+    return new URL(absolute(path)).href;
+  }
+  const way = encoded(path);
+  return new URL(way.startsWith('/') ? way : `./${way}`, `${absolute(process.cwd())}/`).href;
 }

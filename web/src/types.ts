@@ -1,8 +1,8 @@
 import type { KingletError } from './errors.ts';
 
 /**
- * Where a model's bytes come from. A string is a URL, relative to the page (in Node also a path), or
- * a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, or by weight type
+ * Where a model's bytes come from. A string is a URL, relative to the page (in Node a path, unless it
+ * begins like `https:` or `file:`; `%`, `#` and `?` are then characters of a name), or a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, or by weight type
  * `hf:owner/repo:Q4_K_M`, or with a revision `hf:owner/repo@revision/file.gguf`. A stream is
  * consumed; buffers and blobs are not changed.
  */
@@ -489,7 +489,7 @@ export interface ChatMessage {
 export type ContentPart = { type: 'text'; text: string } | { type: 'image'; image: ImageSource };
 
 /**
- * A picture. A string is a URL, relative to the page (in Node also a path), or a data URL. Bytes and
+ * A picture. A string is a URL, relative to the page (in Node a path, as for a model), or a data URL. Bytes and
  * blobs are files: PNG, JPEG, and in browsers WebP, AVIF and BMP. In Node, the package `sharp` reads
  * files, if it is installed. Transparent parts become white, and the file's orientation is applied. A
  * URL is read only once: its picture should not change while the model is in use.
