@@ -135,7 +135,9 @@ function makePage(target, template) {
 }
 
 function copyPage(target, template) {
-  cpSync(join(here, 'examples', template), target, { recursive: true });
+  const examples = join(here, 'examples');
+  cpSync(join(examples, template), target, { recursive: true });
+  cpSync(join(examples, 'style.css'), join(target, 'style.css'));
   const manifestPath = join(target, 'package.json');
   const isBuilt = existsSync(manifestPath);
   if (isBuilt) {

@@ -20,6 +20,7 @@ let folder: string;
 beforeAll(async () => {
   ({ folder } = installPacked('examples'));
   cpSync(join(root, 'examples'), folder, { recursive: true });
+  cpSync(join(folder, 'style.css'), join(folder, 'react/style.css')); // as kinglet new does
   cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, 'script-module/kinglet'), {
     recursive: true,
   });

@@ -15,6 +15,7 @@ import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import { accessibilityFaults, beyondTheEdge } from './demo-page.ts';
 import { addPacked, installPacked } from './packed.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
@@ -66,6 +67,18 @@ async function developed(page: string) {
   const address = server.httpServer!.address();
   if (typeof address !== 'object' || address === null) throw new Error('no port');
   return { url: `http://127.0.0.1:${String(address.port)}/`, close: () => server.close() };
+}
+
+/** How bright the background behind the page is, from 0 to 1: the body's, or that of its root. */
+function brightnessOfPage(): number {
+  const channels = [document.body, document.documentElement]
+    .map((element) =>
+      getComputedStyle(element)
+        .backgroundColor.match(/[\d.]+/g)!
+        .map(Number),
+    )
+    .find(([, , , alpha = 1]) => alpha > 0);
+  return channels ? (channels[0]! + channels[1]! + channels[2]!) / 765 : 1; // no color is white
 }
 
 describe('a page for each template', () => {
@@ -121,6 +134,20 @@ describe('a page for each template', () => {
     });
     await opened.goto(url);
     await ready(opened);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await opened.emulateMedia({ colorScheme });
+      const brightness = await opened.evaluate(brightnessOfPage);
+      expect(brightness < 0.5).toBe(colorScheme === 'dark');
+      for (const [width, height] of [
+        [1280, 800],
+        [375, 740],
+        [320, 568],
+      ] as const) {
+        await opened.setViewportSize({ width, height });
+        expect(await beyondTheEdge(opened)).toEqual([]);
+      }
+      expect(await accessibilityFaults(opened)).toEqual([]);
+    }
   });
 });
 

@@ -33,3 +33,11 @@ export function addPacked(folder: string): Packed {
   ]);
   return packed;
 }
+
+/** Runs `kinglet new` of the package that is installed in the folder. */
+export function copyTemplate(folder: string, template: string, name: string): void {
+  const program = join(folder, 'node_modules/kinglet/bin/kinglet.mjs');
+  execFileSync(process.execPath, [program, 'new', name, '--template', template], {
+    ...{ cwd: folder, stdio: 'pipe' },
+  });
+}

@@ -8,7 +8,7 @@ import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import { complaintsOf } from './complaints.ts';
 import { accessibilityFaults } from './demo-page.ts';
-import { installPacked } from './packed.ts';
+import { copyTemplate, installPacked } from './packed.ts';
 import { exactly } from './scripted-model.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
@@ -24,10 +24,7 @@ let served: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   ({ folder } = installPacked('recipes'));
   for (const recipe of ['chat', 'element', 'rag', 'tools', 'offline']) {
-    cpSync(join(root, 'examples', recipe), join(folder, recipe), { recursive: true });
-    cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, recipe, 'kinglet'), {
-      recursive: true,
-    });
+    copyTemplate(folder, recipe, recipe);
     writeFileSync(join(folder, recipe, 'model.gguf'), model);
   }
   cpSync(join(root, 'tests/fixtures/encoder/nomic-bert.gguf'), join(folder, 'rag/embedder.gguf'));
@@ -215,11 +212,37 @@ describe('element', () => {
       document.querySelector('kinglet-chat')!.append(words);
     });
     expect(await page.getByRole('button', { name: 'Fragen' }).isEnabled()).toBe(true);
-    expect(await background('user')).toBe('rgb(36, 69, 42)'); // the page's custom property
+    expect(await background('user')).toBe('rgb(39, 44, 26)'); // the page's custom property
     const weight = (element: Element) => getComputedStyle(element).fontWeight;
-    expect(await part(page, 'send').evaluate(weight)).toBe('700');
-    expect(await part(page, 'stop').evaluate(weight)).toBe('400');
+    expect(await part(page, 'send').evaluate(weight)).toBe('600');
+    expect(await part(page, 'stop').evaluate(weight)).toBe('500');
   });
+
+  it.each([
+    ['light', 'dark', 'light'],
+    ['dark', 'light', 'dark'],
+    ['no', 'dark', 'light'],
+  ] as const)(
+    'has the colors of a page with %s scheme on a %s system',
+    async (own, system, seen) => {
+      const { page } = await visit();
+      writeFileSync(
+        join(folder, 'element/plain.html'),
+        `<!doctype html><html lang="en"><title>Plain</title><link rel="icon" href="data:,">
+       <script type="module" src="kinglet/element/index.js"></script><kinglet-chat></kinglet-chat>`,
+      );
+      await page.emulateMedia({ colorScheme: system });
+      await page.goto(`${served.url}element/plain.html`);
+      await page.evaluate(
+        (scheme) => {
+          document.documentElement.style.colorScheme = scheme;
+        },
+        own.replace('no', ''),
+      );
+      const color = await part(page, 'input').evaluate((input) => getComputedStyle(input).color);
+      expect(color).toBe(seen === 'light' ? 'rgb(0, 0, 0)' : 'rgb(255, 255, 255)');
+    },
+  );
 
   it('stops with Escape and keeps what was said', async () => {
     const page = await openReady();
@@ -249,7 +272,7 @@ describe('element', () => {
         document.querySelector('kinglet-chat')!.setAttribute('model', given);
       }, address);
     await setModel('style.css');
-    await page.getByRole('alert').filter({ hasText: 'the file begins with "body' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'the file begins with "/* The' }).waitFor();
     await setModel('model.gguf?again');
     const send = page.getByRole('button', { name: 'Send', disabled: false });
     await page.getByRole('alert').filter({ hasText: /^$/ }).waitFor({ state: 'attached' });

@@ -16,14 +16,17 @@ export function Chat({ model: source }) {
   }
 
   return (
-    <main>
-      <div role="log" aria-label="Conversation" aria-busy={isAnswering}>
-        {messages.map(({ role, content }, i) => (
-          <p key={i} className={role}>
-            {content}
-          </p>
-        ))}
-      </div>
+    <>
+      <h1>Chat</h1>
+      <main className="log pinned" tabIndex={0}>
+        <div role="log" aria-label="Conversation" aria-busy={isAnswering}>
+          {messages.map(({ role, content }, i) => (
+            <p key={i} className={role}>
+              {content}
+            </p>
+          ))}
+        </div>
+      </main>
       {isLoading && (
         <progress
           aria-label="Loading"
@@ -35,6 +38,8 @@ export function Chat({ model: source }) {
       <form onSubmit={send}>
         <input
           aria-label="Message"
+          placeholder="Ask something"
+          autoComplete="off"
           value={question}
           onChange={(event) => setQuestion(event.target.value)}
         />
@@ -46,6 +51,6 @@ export function Chat({ model: source }) {
           <button disabled={!model || question.trim() === ''}>Send</button>
         )}
       </form>
-    </main>
+    </>
   );
 }
