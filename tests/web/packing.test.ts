@@ -1,6 +1,8 @@
 // What npm would publish: only what is needed, all of it reachable, and importable anywhere.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { installPacked } from './packed.ts';
@@ -43,6 +45,16 @@ describe('the packed package', () => {
       ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
       ...['bin/kinglet.mjs', 'demo/models/README.md', 'package.json'],
     ]);
+  });
+
+  it('says to the registry what it is', () => {
+    const manifest = JSON.parse(text('package.json')) as Record<string, unknown>;
+    expect(manifest).toMatchObject({
+      license: 'MIT',
+      description: expect.stringMatching(/GGUF/) as string,
+      keywords: expect.arrayContaining(['llm', 'gguf']) as string[],
+    });
+    expect(manifest).not.toHaveProperty('private');
   });
 
   it('has what its manuals link to', () => {
@@ -103,6 +115,108 @@ describe('the packed package', () => {
     expect(manifest).not.toHaveProperty('dependencies');
     expect(manifest.sideEffects).toEqual(['./dist/element/index.js']);
   });
+});
+
+describe('what README says to do before the package is published', () => {
+  const commands = readFileSync(join(root, 'README.md'), 'utf8')
+    .match(/^```sh\n(npm install && [^]*?)^```$/m)![1]!
+    .trim()
+    .split('\n');
+  // Without a network, and with a cache of its own: npx keeps what it has once unpacked.
+  const settings = {
+    npm_config_offline: 'true',
+    npm_config_audit: 'false',
+    npm_config_yes: 'true',
+  };
+  const sh = (command: string, cwd: string) =>
+    spawnSync('sh', ['-c', command], {
+      ...{ cwd, encoding: 'utf8', timeout: 60_000 },
+      env: { ...process.env, ...settings, npm_config_cache: join(folder, 'npm') },
+    });
+
+  it('makes a project and a page from the tarball', { timeout: 120_000 }, () => {
+    expect(commands).toHaveLength(3);
+    const [inClone, ...inProject] = commands;
+    const [install, build, pack] = inClone!.replace(/ *#.*/, '').split(' && ');
+    expect([install, build]).toEqual(['npm install', 'npm run build']); // done before every test
+    const clone = join(folder, 'readme/kinglet');
+    const project = join(folder, 'readme/project');
+    cpSync(installed, clone, { recursive: true }); // npm packs the same files of it again
+    mkdirSync(project, { recursive: true });
+    writeFileSync(join(project, 'package.json'), '{ "private": true }');
+    for (const [command, cwd] of [[pack!, clone], ...inProject.map((line) => [line, project])]) {
+      const { status, stderr } = sh(command!, cwd!);
+      expect({ command, status, stderr }).toMatchObject({ status: 0 });
+    }
+    const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as object;
+    expect(manifest).toHaveProperty('dependencies.kinglet');
+    expect(existsSync(join(project, 'node_modules/kinglet/dist/index.js'))).toBe(true);
+    expect(existsSync(join(project, 'my-page/kinglet/index.js'))).toBe(true);
+    expect(existsSync(join(project, 'my-page/style.css'))).toBe(true);
+  });
+});
+
+describe('npm run release', () => {
+  const origin = 'https://github.com/someone/kinglet.git';
+  let clone: string;
+  beforeAll(() => {
+    clone = join(folder, 'release');
+    cpSync(installed, clone, { recursive: true });
+    for (const script of ['release.mjs', 'tools.mjs', 'check-node.cjs']) {
+      cpSync(join(root, 'scripts', script), join(clone, 'scripts', script));
+    }
+    const manifest = JSON.parse(text('package.json')) as { scripts: Record<string, string> };
+    manifest.scripts.build = 'echo built';
+    writeFileSync(join(clone, 'package.json'), JSON.stringify(manifest, undefined, 2));
+    execFileSync('git', ['init', '--quiet'], { cwd: clone });
+  });
+
+  /** Runs it with a registry of its own; returns what that was sent. */
+  async function release(...options: string[]) {
+    const sent: string[] = [];
+    const registry = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (text: string) => (body += text));
+      request.on('end', () => {
+        if (request.method === 'PUT') sent.push(body);
+        response.writeHead(request.method === 'PUT' ? 201 : 404).end('{}');
+      });
+    });
+    await new Promise<void>((done) => registry.listen(0, '127.0.0.1', done));
+    const { port } = registry.address() as AddressInfo;
+    const host = `//127.0.0.1:${String(port)}/`;
+    writeFileSync(join(clone, '.npmrc'), `registry=http:${host}\n${host}:_authToken=none\n`);
+    const before = readFileSync(join(clone, 'package.json'), 'utf8');
+    const env = { ...process.env, npm_config_registry: `http:${host}` };
+    const child = spawn('npm', ['run', 'release', '--', ...options], { cwd: clone, env });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    }
+    const status = await new Promise((done) => child.on('close', done));
+    registry.closeAllConnections();
+    registry.close();
+    expect(readFileSync(join(clone, 'package.json'), 'utf8')).toBe(before);
+    return { status, printed, sent };
+  }
+
+  it('says that it needs an address, publishes nothing with --dry-run, and else all', async () => {
+    const { status, printed, sent } = await release();
+    expect(printed).toContain('this clone has no remote "origin"');
+    expect([status, sent]).toEqual([1, []]);
+
+    execFileSync('git', ['remote', 'add', 'origin', origin], { cwd: clone });
+    const dry = await release('--dry-run');
+    expect(dry.printed).toMatch(/built[^]*kinglet-\d+\.\d+\.\d+\.tgz[^]*\(dry-run\)/);
+    expect([dry.status, dry.sent]).toEqual([0, []]);
+
+    const real = await release();
+    expect(real.status, real.printed).toBe(0);
+    const [published] = real.sent.map((body) => JSON.parse(body) as { versions: object });
+    expect(Object.values(published!.versions)).toMatchObject([
+      { name: 'kinglet', repository: { type: 'git', url: `git+${origin}` } },
+    ]);
+  }, 120_000);
 });
 
 describe('an import', () => {
