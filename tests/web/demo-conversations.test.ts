@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { plainText } from '../../demo/src/talk/plain-text.ts';
 import type { Site } from './demo-page.ts';
 import {
   accessibilityFaults,
@@ -78,6 +79,31 @@ describe('conversations', () => {
     await page.locator('.exchange').last().getByRole('button', { name: 'Go on' }).click();
     const more = tellByCli(`One day a cat${story}`, 20);
     await page.locator('.answer', { hasText: story + more }).waitFor();
+  });
+
+  it('are named after their first words, without the marks of Markdown', async () => {
+    const page = await open();
+    await ask(page, '# **One day** a `cat`');
+    expect(await titles(page)).toEqual(['One day a cat']);
+    await page.locator('#new').click();
+    await ask(page, '**');
+    expect(await titles(page)).toEqual(['**', 'One day a cat']); // there is nothing else
+  });
+
+  it.each([
+    ['**Tell** me of _Tim_ and ~~Tom~~', 'Tell me of Tim and Tom'],
+    ['***Both*** and **_both_**, __bold__', 'Both and both, bold'],
+    ['## Task\n> - quoted\n* one\n1. two', 'Task\nquoted\none\n1. two'],
+    ['See [the page](https://a.example/b_c) and ![a bird](b.png "B")', 'See the page and a bird'],
+    ['```js\nf(a)\n```', '\nf(a)\n'],
+    ['Escaped \\*stars\\*', 'Escaped *stars*'],
+    ['Run `npm ci`, please', 'Run npm ci, please'],
+    ...['2 * 3 * 4', '2*3*4', 'f(*args, **kwargs)', 'snake_case_name', '#tag', 'a > b', '-5'].map(
+      (text) => [text, text],
+    ),
+    ['C:\\models\\a', 'C:\\models\\a'],
+  ])('%j is %j without marks', (markdown, plain) => {
+    expect(plainText(markdown!)).toBe(plain);
   });
 
   it('begin anew, and are opened from the list', async () => {

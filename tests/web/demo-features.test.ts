@@ -527,9 +527,12 @@ describe('comparing', () => {
     expect((await text(page, 'left'))!.trim()).toBe(tellByCli('I am Tim, said', 12).trim());
   });
 
-  it('says what it compares before it is run', async () => {
+  it('says what it compares before it is run, and leaves no gaps', async () => {
     const page = await open();
     await openPanel(page, 'compare');
+    const box = async (part: string) => (await page.locator(part).boundingBox())!;
+    const [options, sides] = [await box('.compare-options'), await box('.sides')];
+    expect(sides.y - options.y - options.height).toBeLessThanOrEqual(24);
     const right = page.locator('#compare-right');
     expect(await right.textContent()).toContain('What it writes will stand here.');
     expect(await right.textContent()).toContain('About a seventh of the memory');

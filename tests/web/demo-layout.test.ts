@@ -61,7 +61,7 @@ const states: Record<string, (page: Page) => Promise<void>> = {
   compare: async (page) => {
     await openPanel(page, 'compare');
     await page.locator('#compare-run').click();
-    await page.locator('.verdict', { hasText: /\w/ }).waitFor();
+    await page.locator('.verdict', { hasText: /same|No difference/ }).waitFor();
   },
   settings: (page) => openPanel(page, 'settings'),
 };
@@ -109,6 +109,14 @@ describe.each(Object.entries(sizes))('on a %s', (name, viewport) => {
       expect(composer.y + composer.height).toBeLessThanOrEqual(viewport.height);
       expect((await page.locator('#transcript').boundingBox())!.height).toBeGreaterThan(80);
     }
+  });
+
+  it('shows all that it says of the model', async () => {
+    const page = await openPage(site.browser, `${site.plain.url}?tokens=1`, { viewport });
+    const cut = await page.locator('#model-facts').evaluate((facts) => {
+      return facts.scrollWidth > facts.clientWidth || facts.scrollHeight > facts.clientHeight;
+    });
+    expect(cut).toBe(false); // on its side, a phone shows the name alone
   });
 
   it('has room for the text and all of the composer', async () => {

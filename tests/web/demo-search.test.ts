@@ -108,6 +108,26 @@ describe('the search panel', () => {
     await status.getByText('Add a text first.').waitFor();
   });
 
+  it('shows a dropped text before the models to choose from, and embeds it with the chosen', async () => {
+    const page = await openSearch({ viewport: { width: 375, height: 740 } });
+    await page.locator('#panel-close').click();
+    await drop(page, { 'birds.txt': wren });
+    const text = page.locator('#search-texts .card', { hasText: 'birds.txt' });
+    await text.getByText(`${String(wren.length)} B · not embedded yet`).waitFor();
+    const load = page
+      .locator('#panel')
+      .getByRole('button', { name: /^Load / })
+      .first();
+    expect((await text.boundingBox())!.y).toBeLessThan((await load.boundingBox())!.y);
+    await loadModel(page);
+    await text.getByText('1 passage').waitFor();
+    // At the next visit, the model is loaded again, and the texts are folded.
+    await page.reload();
+    await openPanel(page, 'search');
+    await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
+    expect(await page.locator('#search-texts').isVisible()).toBe(false);
+  });
+
   it('begins with the query and its results, above seven texts, which are folded', async () => {
     const page = await openSearch({ viewport: { width: 390, height: 844 } });
     await loadModel(page);
@@ -118,7 +138,7 @@ describe('the search panel', () => {
     expect(await page.locator('#search-texts').isVisible()).toBe(false);
     expect(await search(page, wren)).toHaveLength(6);
     const top = async (part: string) => (await page.locator(part).boundingBox())!.y;
-    const tops = ['#search-query', '#search-results', '#search-model', '.pick >> nth=-1'].map(top);
+    const tops = ['#search-query', '#search-results', '.pick >> nth=0', '#search-model'].map(top);
     const places = await Promise.all(tops);
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(places[1]).toBeLessThan(844 / 2);

@@ -88,7 +88,7 @@ class Comparison {
     await stop();
     const { signal } = (this.#running = new AbortController());
     this.#run.textContent = 'Stop';
-    this.#verdict.textContent = '';
+    this.#verdict.textContent = 'Comparing …';
     const sides = [this.#left, this.#right];
     for (const side of sides) side.clear();
     try {

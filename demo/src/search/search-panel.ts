@@ -19,8 +19,8 @@ export const searchPanel: Panel = {
     });
     const panel = h('div', { class: 'search' }, alert, modelView());
     void openLibrary().then((library) => {
-      alert.after(new ResultsView(library).element); // first: it is what a visitor comes back for
-      panel.append(textsView(library));
+      // First what a visitor comes back for, then what may just have been dropped.
+      alert.after(new ResultsView(library).element, textsView(library));
       return chooseRemembered();
     });
     return panel;

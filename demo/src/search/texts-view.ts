@@ -5,7 +5,7 @@ import { bytes, count } from '../ui/format.ts';
 import { addFiles, addPasted, embedTexts } from './desk.ts';
 import { isComplete, passagesOf } from './library.ts';
 import type { Entry, Library } from './library.ts';
-import { searchModel } from './search-model.ts';
+import { rememberedChoice, searchModel } from './search-model.ts';
 
 export function textsView(library: Library): HTMLElement {
   const progress = new ProgressLine(library);
@@ -13,11 +13,15 @@ export function textsView(library: Library): HTMLElement {
   const list = h('ul', { class: 'cards', id: 'search-texts' });
   const clear = button('Delete all texts', () => library.clear());
   const kept = h('details', {}, summary, h('div', { class: 'search-kept' }, list, clear));
+  let wasUnfolded = false;
   const paint = () => {
     progress.update();
     const { entries } = library;
     kept.hidden = entries.length === 0;
     summary.textContent = describe(library);
+    // Without a model, the list shows what has become of a dropped text.
+    const hasModel = searchModel.value ?? rememberedChoice.value;
+    if (entries.length > 0 && !hasModel && !wasUnfolded) kept.open = wasUnfolded = true;
     if (kept.open) showRows(list, entries, library);
   };
   kept.addEventListener('toggle', keepPainted(paint, [library.updates, searchModel]));

@@ -15,6 +15,7 @@ import type {
   Update,
 } from './conversation-store.ts';
 import { Exchange } from './exchange.ts';
+import { plainText } from './plain-text.ts';
 import { writer } from './writer.ts';
 
 export const conversations = new Observable<readonly ConversationRecord[]>([]);
@@ -212,6 +213,11 @@ function isSame(before: readonly ExchangeRecord[], said: readonly ExchangeRecord
 
 /** The first words of the prompt. */
 function titleOf({ prompt, pictures }: Exchange): string {
-  const text = prompt.trim().replace(/\s+/g, ' ') || (pictures[0]?.name ?? '');
+  const begin = prompt.trim().slice(0, 10 * maxTitle);
+  const text = oneLine(plainText(begin)) || oneLine(begin) || (pictures[0]?.name ?? '');
   return text.length > maxTitle ? `${text.slice(0, maxTitle).trim()} …` : text;
+}
+
+function oneLine(text: string): string {
+  return text.trim().replace(/\s+/g, ' ');
 }
