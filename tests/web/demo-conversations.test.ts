@@ -103,7 +103,7 @@ describe('conversations', () => {
     ),
     ['C:\\models\\a', 'C:\\models\\a'],
   ])('%j is %j without marks', (markdown, plain) => {
-    expect(plainText(markdown!)).toBe(plain);
+    expect(plainText(markdown)).toBe(plain);
   });
 
   it('begin anew, and are opened from the list', async () => {

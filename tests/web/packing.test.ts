@@ -118,10 +118,9 @@ describe('the packed package', () => {
 });
 
 describe('what README says to do before the package is published', () => {
-  const commands = readFileSync(join(root, 'README.md'), 'utf8')
-    .match(/^```sh\n(npm install && [^]*?)^```$/m)![1]!
-    .trim()
-    .split('\n');
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const [, block] = /^```sh\n(npm install && [^]*?)^```$/m.exec(readme)!;
+  const commands = block!.trim().split('\n');
   // Without a network, and with a cache of its own: npx keeps what it has once unpacked.
   const settings = {
     npm_config_offline: 'true',
