@@ -78,7 +78,7 @@ function brightnessOfPage(): number {
         .map(Number),
     )
     .find(([, , , alpha = 1]) => alpha > 0);
-  return channels ? (channels[0]! + channels[1]! + channels[2]!) / 765 : 1; // no color is white
+  return channels ? (channels[0]! + channels[1]! + channels[2]!) / 765 : 1; // none of its own
 }
 
 describe('a page for each template', () => {
