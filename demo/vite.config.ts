@@ -21,7 +21,12 @@ const serviceWorker: Plugin = {
 export default {
   root: here('.'),
   base: './', // deployable under any path
-  resolve: { alias: { kinglet: here('../dist/index.js') } },
+  resolve: {
+    alias: {
+      'kinglet/markdown': here('../dist/markdown/index.js'),
+      kinglet: here('../dist/index.js'),
+    },
+  },
   plugins: [serviceWorker],
   // As files of their own even when small: the page's policy allows no data: addresses.
   build: { target: 'es2022', sourcemap: true, assetsInlineLimit: 0 },

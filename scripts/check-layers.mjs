@@ -39,23 +39,27 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package may import only the engine's built modules and their types. Two entries may also import
-// what they are for: the types of the AI SDK, and React.
-const packages = { 'web/src/ai-sdk': '@ai-sdk/provider', 'web/src/react': 'react' };
+// The package may import only the engine's built modules and their types. Three entries may also import
+// what they are for: the types of the AI SDK, React, and the libraries that render Markdown.
+const packages = {
+  'web/src/ai-sdk': ['@ai-sdk/provider'],
+  'web/src/react': ['react'],
+  'web/src/markdown': ['marked', 'dompurify'],
+};
 for (const file of files('web/src', /\.ts$/)) {
-  const others = [packages[dirname(file)]];
+  const others = packages[dirname(file)] ?? [];
   checkImports(
     file,
     (target) => target.startsWith('web/src/') || ['#engine', '#vision', ...others].includes(target),
   );
 }
-// The page may import only the package's public entry, and lit-html; one file imports instead the
-// libraries that render Markdown.
+// The page may import only the package's public entries, and lit-html.
 for (const file of files('demo/src', /\.(ts|js)$/)) {
-  const others = file === 'demo/src/talk/markdown.ts' ? ['marked', 'dompurify'] : ['lit-html'];
   checkImports(
     file,
-    (target) => target.startsWith('demo/src/') || ['kinglet', ...others].includes(target),
+    (target) =>
+      target.startsWith('demo/src/') ||
+      ['kinglet', 'kinglet/markdown', 'lit-html'].includes(target),
   );
 }
 

@@ -28,6 +28,7 @@ export async function buildPackage() {
   runBin('typescript', 'tsc', ['-p', 'web/tsconfig.types.json']);
   await buildModules();
   copyFileSync(join(root, 'web/isolate.js'), join(root, 'dist/isolate.js'));
+  writeNotices();
   await copyEngine();
   stamp('build/package.stamp');
 }
@@ -40,7 +41,7 @@ export async function buildPackage() {
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
-  const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element'];
+  const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element', 'markdown'];
   const names = ['index', ...entries.map((entry) => `${entry}/index`), 'worker/worker'];
   const bundle = await rolldown({
     cwd: root,
@@ -55,6 +56,16 @@ async function buildModules() {
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
   await bundle.close();
+}
+
+/** Writes the licences of the libraries that `kinglet/markdown` contains. */
+function writeNotices() {
+  const notices = ['marked', 'dompurify'].map((name) => {
+    const text = (file) => readFileSync(join(root, 'node_modules', name, file), 'utf8');
+    return `${name} ${JSON.parse(text('package.json')).version}\n\n${text('LICENSE').trim()}\n`;
+  });
+  const heading = 'dist/markdown.js contains these libraries, under their own licences.\n';
+  writeFileSync(join(root, 'dist/third-party-licenses.txt'), [heading, ...notices].join('\n'));
 }
 
 /** Copies the modules, and minifies their glue, which an -O1 link does not do. */

@@ -1,6 +1,7 @@
 // A chat that streams and stops, keeps its conversation over reloads, and opens a model file that is
 // picked or dropped.
 import { Chat } from './kinglet/index.js';
+import { MarkdownView } from './kinglet/markdown/index.js';
 
 const form = document.querySelector('form');
 const { message: input, send, stop } = form.elements;
@@ -15,13 +16,22 @@ let shown = [];
 /** The model that was there before. */
 let announced;
 
-chat.subscribe(show);
+/** The Markdown of each answer. */
+const views = new WeakMap();
+let frame;
+chat.subscribe(() => {
+  frame ??= requestAnimationFrame(show);
+});
 function show() {
+  frame = undefined;
   const { model, isLoading, progress, isAnswering, error, messages } = chat.getState();
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 8;
   messages.forEach((message, i) => {
-    if (message !== shown[i]) log.children[i]?.replaceWith(elementOf(message));
-    if (i >= log.children.length) log.append(elementOf(message));
+    const view = views.get(log.children[i]);
+    if (message === shown[i]) return;
+    if (view && message.role === 'assistant') view.update(message.content);
+    else if (i < log.children.length) log.children[i].replaceWith(elementOf(message));
+    else log.append(elementOf(message));
   });
   while (log.children.length > messages.length) log.lastChild.remove();
   shown = messages;
@@ -37,7 +47,13 @@ function show() {
 }
 
 function elementOf({ role, content }) {
-  return Object.assign(document.createElement('p'), { className: role, textContent: content });
+  const element = Object.assign(document.createElement('div'), { className: role });
+  if (role === 'assistant') {
+    const view = new MarkdownView(element);
+    views.set(element, view);
+    view.update(content);
+  } else element.textContent = content;
+  return element;
 }
 
 /** In Safari's private windows and with full storage, the conversation ends with the page. */

@@ -1,16 +1,16 @@
-// The demo page's Markdown view in headless Chromium, with texts that a model may write.
+// The Markdown view of `kinglet/markdown` in headless Chromium, with texts that a model may write.
 import { rolldown } from 'rolldown';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { root } from './support.ts';
 
-declare const markdown: typeof import('../../demo/src/talk/markdown.ts');
+declare const markdown: typeof import('../../web/src/markdown/index.ts');
 
 let browser: Browser;
 let page: Page;
 beforeAll(async () => {
-  const bundle = await rolldown({ cwd: root, input: 'demo/src/talk/markdown.ts' });
+  const bundle = await rolldown({ cwd: root, input: 'web/src/markdown/index.ts' });
   const { output } = await bundle.generate({ format: 'iife', name: 'markdown' });
   await bundle.close();
   browser = await launchHeadlessShell();

@@ -1,7 +1,7 @@
 // An answer that the page's chat model makes from the passages, with links to those it cites.
 import { generateOptions, settings } from '../settings.ts';
 import { stop } from '../talk/conversation.ts';
-import { MarkdownView } from '../talk/markdown.ts';
+import { MarkdownView } from 'kinglet/markdown';
 import { button, h, oncePerFrame } from '../ui/dom.ts';
 import { count, errorText } from '../ui/format.ts';
 import { canWrite, opened, sessionOptions } from '../workspace.ts';

@@ -4,7 +4,7 @@ import { button, h, oncePerFrame } from '../ui/dom.ts';
 import { rate } from '../ui/format.ts';
 import { branch, goOn, resend } from './conversation.ts';
 import type { Ending, Exchange } from './exchange.ts';
-import { MarkdownView } from './markdown.ts';
+import { MarkdownView } from 'kinglet/markdown';
 import { TokenView } from './token-view.ts';
 import { writer } from './writer.ts';
 

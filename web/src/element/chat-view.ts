@@ -1,8 +1,17 @@
 import type { Chat, ChatState } from '../chat.ts';
+import { MarkdownView } from '../markdown/index.ts';
 import type { ChatMessage } from '../types.ts';
 import { styles } from './styles.ts';
 
 const speakers: Partial<Record<string, string>> = { user: 'You', assistant: 'Model' };
+
+/** A message with its element; an answer's text is Markdown. */
+interface Shown {
+  message: ChatMessage;
+  element: HTMLElement;
+  thought?: HTMLElement;
+  markdown?: MarkdownView;
+}
 
 /** The elements of a chat in a shadow root, and what their keys and buttons do. */
 export class ChatView {
@@ -15,7 +24,9 @@ export class ChatView {
   readonly #send = slottedButton('send', 'Send');
   readonly #stop = slottedButton('stop', 'Stop');
   /** The messages that are shown, with their elements. */
-  readonly #shown: { message: ChatMessage; element: HTMLElement }[] = [];
+  readonly #shown: Shown[] = [];
+  /** The next frame, if something waits for it. */
+  #frame: number | undefined;
 
   constructor(root: ShadowRoot, chat: Chat) {
     this.#chat = chat;
@@ -52,7 +63,19 @@ export class ChatView {
     this.#input.placeholder = text;
   }
 
-  show({ model, isLoading, progress, isAnswering, error, messages }: ChatState): void {
+  /** Shows the state; while an answer streams, at the next frame. */
+  show(state: ChatState): void {
+    if (!state.isAnswering) this.#showNow(state);
+    else {
+      this.#frame ??= requestAnimationFrame(() => {
+        this.#showNow(this.#chat.getState());
+      });
+    }
+  }
+
+  #showNow({ model, isLoading, progress, isAnswering, error, messages }: ChatState): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
+    this.#frame = undefined;
     const isAtEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < 8;
     for (const { element } of this.#shown.splice(messages.length)) element.remove();
     messages.forEach((message, i) => {
@@ -84,27 +107,47 @@ export class ChatView {
   #showMessage(message: ChatMessage, i: number): void {
     const shown = this.#shown[i];
     if (shown?.message === message) return;
-    const element = elementOf(message);
-    if (shown) shown.element.replaceWith(element);
-    else this.#log.append(element);
-    this.#shown[i] = { message, element };
+    if (shown?.markdown && message.role === 'assistant') {
+      shown.message = message;
+      showAnswer(shown, message);
+      return;
+    }
+    const next = shownMessage(message);
+    if (shown) shown.element.replaceWith(next.element);
+    else this.#log.append(next.element);
+    this.#shown[i] = next;
   }
 }
 
-function elementOf({ role, content, reasoning_content: thought }: ChatMessage): HTMLElement {
+function shownMessage(message: ChatMessage): Shown {
+  const { role } = message;
   const element = make('div', `message ${role}`);
   const speaker = make('span', 'speaker');
   speaker.textContent = `${speakers[role] ?? role}: `;
   element.append(speaker);
-  if (thought) {
-    const thinking = make('div', 'thought');
-    thinking.textContent = thought;
-    element.append(thinking);
+  if (role !== 'assistant') {
+    element.append(textOf(message));
+    return { message, element };
   }
-  const parts =
-    typeof content === 'string' ? [{ type: 'text', text: content } as const] : (content ?? []);
-  element.append(...parts.map((part) => (part.type === 'text' ? part.text : '🖼')));
-  return element;
+  const thought = make('div', 'thought');
+  const content = make('div', 'content');
+  element.append(thought, content);
+  const shown = { message, element, thought, markdown: new MarkdownView(content) };
+  showAnswer(shown, message);
+  return shown;
+}
+
+function showAnswer({ thought, markdown }: Shown, message: ChatMessage): void {
+  if (thought) {
+    setText(thought, message.reasoning_content ?? '');
+    thought.hidden = !message.reasoning_content;
+  }
+  markdown?.update(textOf(message));
+}
+
+function textOf({ content }: ChatMessage): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map((part) => (part.type === 'text' ? part.text : '🖼')).join('');
 }
 
 function slottedButton(name: string, words: string): HTMLButtonElement {

@@ -15,11 +15,13 @@ const Base = 'HTMLElement' in globalThis ? HTMLElement : (Object as unknown as t
  *
  * Slots, for other words than the English ones: `send` and `stop` are the contents of the buttons.
  *
- * Parts, for `::part(…)`: `log`, `message` (also `user` or `assistant`), `thought`, `status`,
- * `progress`, `error`, `form`, `input`, `button` (also `send` or `stop`).
+ * Parts, for `::part(…)`: `log`, `message` (also `user` or `assistant`), `thought`, `content`,
+ * `status`, `progress`, `error`, `form`, `input`, `button` (also `send` or `stop`).
  *
  * Custom properties: `--kinglet-gap`, `--kinglet-radius`, `--kinglet-error-color`, and
  * `--kinglet-user-color`, `--kinglet-user-background` and the same of `assistant`.
+ *
+ * Answers are shown as Markdown, sanitized, with the `MarkdownView` of `kinglet/markdown`.
  *
  * Enter sends, Shift and Enter begin a new line, Escape stops. Each change of the conversation fires
  * `change`, which does not bubble.

@@ -1,4 +1,3 @@
-// A view of growing Markdown: only blocks that have changed are drawn again.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { Token } from 'marked';
@@ -18,14 +17,21 @@ const allowedTags = [
 ];
 const allowedAttributes = ['href', 'title', 'start', 'align'];
 
+/**
+ * Shows Markdown that grows, such as a model's answer, as elements in the page. Tags in the text are
+ * shown as text, and what remains is sanitized: nothing runs, fetches or has a style. Links open in
+ * another tab.
+ */
 export class MarkdownView {
   readonly #element: HTMLElement;
   #blocks: { raw: string; nodes: ChildNode[] }[] = [];
 
+  /** `element` is empty, and only this view changes its children. */
   constructor(element: HTMLElement) {
     this.#element = element;
   }
 
+  /** Shows `text`, the whole of it. Only blocks that have changed are drawn again. */
   update(text: string): void {
     try {
       if (isNestedTooDeeply(text)) this.#showPlain(text);
