@@ -3,7 +3,7 @@ import { clearAlert } from './alert.ts';
 import { cameraPanel } from './camera/camera-panel.ts';
 import { comparePanel } from './compare/compare-panel.ts';
 import { showHeader } from './header.ts';
-import { lookPanel } from './look/look-panel.ts';
+import { inspectPanel } from './inspect/inspect-panel.ts';
 import { keepForOffline } from './offline.ts';
 import { modelsPanel } from './panels/models.ts';
 import { openPanel, showPanels } from './panels/panels.ts';
@@ -37,7 +37,7 @@ showContextMeter();
 showTranscript();
 showPanels({
   ...{ models: modelsPanel, history: historyPanel, search: searchPanel },
-  ...{ look: lookPanel, compare: comparePanel, settings: settingsPanel, camera: cameraPanel },
+  ...{ inspect: inspectPanel, compare: comparePanel, settings: settingsPanel, camera: cameraPanel },
 });
 acceptDrops((files) => void useDropped(files));
 

@@ -241,7 +241,7 @@ describe('the focus', () => {
   it('is on the prompt when a model is there, but stays in a panel', async () => {
     const page = await open();
     expect(await focused(page)).toBe('prompt');
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#kernels').focus();
     await page.locator('#kernels').selectOption('scalar');
     await page.locator('#engine-facts', { hasText: 'kernels scalar' }).waitFor();
@@ -297,7 +297,7 @@ describe('settings', () => {
 
   it('load the model again with other kernels', async () => {
     const page = await open();
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#kernels').selectOption('scalar');
     await page.locator('#engine-facts', { hasText: 'kernels scalar' }).waitFor();
     await page.locator('#panel-close').click();
@@ -310,7 +310,7 @@ describe('settings', () => {
     await page.locator('#nCtx').fill('128');
     await page.locator('#nCtx').blur();
     await page.locator('#model-facts', { hasText: '128 tokens of context' }).waitFor();
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     // Both at once: the second change must not be lost while the first one is carried out.
     await page.evaluate(() => {
       for (const [id, kind] of [
@@ -340,7 +340,7 @@ describe('panels', () => {
     });
     expect(await top()).toBe(200);
     await page.locator('#panel-close').click();
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     expect(await top()).toBe(0);
   });
 });
@@ -349,8 +349,8 @@ describe('looking inside', () => {
   it('says what it is, and what computes', async () => {
     const page = await open();
     expect(await page.locator('main').textContent()).not.toMatch(/kernel|thread|simd/i);
-    await openPanel(page, 'look');
-    expect(await page.locator('.look').textContent()).toMatch(/^The model at work on this machine/);
+    await openPanel(page, 'inspect');
+    expect(await page.locator('.inspect').textContent()).toMatch(/^The model at work on this machine/);
     expect(await page.locator('#engine-facts').textContent()).toMatch(
       /^Engine relaxed-simd, kernels/,
     );
@@ -358,7 +358,7 @@ describe('looking inside', () => {
 
   it('plots the speed of the last answer', async () => {
     const page = await open('?temperature=0&tokens=200');
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await expect.poll(() => page.locator('#decode-speed').textContent()).toMatch(/\d/);
     expect(Number(await page.locator('#prefill-speed').textContent())).toBeGreaterThan(0);
     const points = await page.locator('.plot-line').getAttribute('points');
@@ -367,7 +367,7 @@ describe('looking inside', () => {
 
   it('shows the memory, which shrinks with the kind of keys and values', async () => {
     const page = await open();
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     const kvBytes = async () =>
       Number(await page.locator('.legend .kv dd').getAttribute('data-bytes'));
     await page.locator('#kv-kind').selectOption('f32');
@@ -396,7 +396,7 @@ describe('forks', () => {
 
   it('share the pages of the text, copy what they write into, and give them back', async () => {
     const page = await open('?temperature=0&tokens=90');
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await fork(page, 3, 20);
     const closers = page.getByRole('button', { name: /^Close fork/ });
     await closers.first().and(page.locator(':enabled')).waitFor();
@@ -430,7 +430,7 @@ describe('forks', () => {
 
   it('begin before an answer too, or with nothing said, and can be stopped', async () => {
     const page = await open('?temperature=0&tokens=90');
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#fork-where').selectOption('0');
     await fork(page, 2, 5);
     await page.locator('#forks [role=status]', { hasText: 'Close a fork' }).waitFor();
@@ -447,7 +447,7 @@ describe('forks', () => {
 describe('the file inspector', () => {
   it('lists metadata, tensors and sizes by type', async () => {
     const page = await open();
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#inspect').click();
     await page.locator('#file-content summary').first().waitFor();
     for (const summary of await page.locator('#file-content summary').all()) await summary.click();
@@ -462,7 +462,7 @@ describe('the benchmark', () => {
   it('gives a table that can be copied', async () => {
     const page = await open();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#benchmark-run').click();
     await page.locator('#benchmark-result').waitFor();
     await page.locator('#panel').getByRole('button', { name: 'Copy' }).click();
@@ -568,7 +568,7 @@ describe('comparing', () => {
 describe('a file that holds a vocabulary only', () => {
   it('is said to be one, splits what is typed into tokens, and leaves out what cannot work', async () => {
     const page = await open();
-    await openPanel(page, 'look'); // makes the panel for the model before
+    await openPanel(page, 'inspect'); // makes the panel for the model before
     await openPanel(page, 'models');
     const bytes = vocabularyOf(withChatTemplate(readFileSync(storyModel), 'a template'));
     await page.locator('#file').setInputFiles({
@@ -587,7 +587,7 @@ describe('a file that holds a vocabulary only', () => {
     expect(await page.locator('#send').isDisabled()).toBe(true);
     expect(await page.locator('#mode-chat').isDisabled()).toBe(true);
 
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     expect(await page.locator('#memory').isVisible()).toBe(false);
     expect(await page.locator('#fork-run').isDisabled()).toBe(true);
     expect(await page.locator('#benchmark-run').isDisabled()).toBe(true);
@@ -600,7 +600,7 @@ describe('a file that holds a vocabulary only', () => {
     await page.getByRole('button', { name: 'Load Kinglet Stories 5M' }).click();
     await page.locator('.vocabulary').waitFor({ state: 'detached' });
     expect(await ask(page, opening)).toBe(tellByCli(opening, 30));
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     expect(await page.locator('#memory').isVisible()).toBe(true);
     expect(await page.locator('#fork-run').isEnabled()).toBe(true);
   });

@@ -51,8 +51,8 @@ const states: Record<string, (page: Page) => Promise<void>> = {
     await page.locator('.rename').waitFor();
   },
   search: (page) => openPanel(page, 'search'),
-  look: async (page) => {
-    await openPanel(page, 'look');
+  inspect: async (page) => {
+    await openPanel(page, 'inspect');
     await page.locator('#inspect').click();
     await page.locator('#fork-run').click();
     await page.locator('.fork-rows button:enabled').first().waitFor();

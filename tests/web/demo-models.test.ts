@@ -151,7 +151,7 @@ describe('files of the visitor’s', () => {
     await page.locator('#model-name', { hasText: /^tales$/ }).waitFor();
     await page.locator('#alert', { hasText: /^Not opened: other\.gguf\. .*one model/ }).waitFor();
     expect(await ask(page, 'Tell me of Tim.')).toMatch(/\w/);
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#inspect').click();
     await page.locator('#file-content', { hasText: 'GGUF version 3' }).waitFor();
   });

@@ -105,7 +105,7 @@ export async function openPanel(page: Page, name: string): Promise<void> {
 
 /** Returns what the page says about the engine that runs. */
 export async function engineFacts(page: Page): Promise<string> {
-  await openPanel(page, 'look');
+  await openPanel(page, 'inspect');
   const facts = await page.locator('#engine-facts').textContent();
   await page.locator('#panel-close').click();
   return facts ?? '';

@@ -235,7 +235,7 @@ describe('a picture', () => {
     await choose(page, [png('one.png', 64, 48)]);
     await drafts(page).waitFor();
     await ask(page, 'What is this?');
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     expect(await page.locator('#memory').textContent()).toContain('Weights that read pictures');
     await page.locator('#fork-run').click();
     await page.locator('#forks [role=status]', { hasText: 'Close a fork' }).waitFor();

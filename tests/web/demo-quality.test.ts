@@ -22,9 +22,9 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     const page = await openPage(site.browser, `${site.plain.url}?tokens=20`, options);
     await page.getByRole('button', { name: 'Tokens', exact: true }).click();
     await page.locator('.token').nth(3).click();
-    for (const panel of ['none', 'models', 'history', 'search', 'look', 'compare', 'settings']) {
+    for (const panel of ['none', 'models', 'history', 'search', 'inspect', 'compare', 'settings']) {
       if (panel !== 'none') await openPanel(page, panel);
-      if (panel === 'look') {
+      if (panel === 'inspect') {
         await page.locator('#inspect').click();
         await page.locator('#fork-run').click();
         await page.locator('.fork-rows button:enabled').first().click();
@@ -44,7 +44,7 @@ interface TraceEvent {
 
 it('never keeps the main thread busy for 50 ms while it writes', async () => {
   const page = await openPage(site.browser, `${site.plain.url}?tokens=5`);
-  await openPanel(page, 'look');
+  await openPanel(page, 'inspect');
   await site.browser.startTracing(page, {
     categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'],
   });

@@ -69,10 +69,10 @@ describe('the switch', () => {
     await page.locator('.exchange').last().getByRole('button', { name: 'Go on' }).click();
     const more = tellByCli(`One day a cat${text}`, 20);
     await page.locator('.answer', { hasText: text + more }).waitFor();
-    for (const panel of ['look', 'compare']) {
+    for (const panel of ['inspect', 'compare']) {
       expect(await page.locator(`.tab[data-panel=${panel}]`).isDisabled()).toBe(true);
     }
-    expect(await page.locator('#server-off').textContent()).toContain('Look, Compare, pictures');
+    expect(await page.locator('#server-off').textContent()).toContain('Inspect, Compare, pictures');
     expect(await page.locator('#kept-here').isVisible()).toBe(false);
     expect(await page.locator('#add').isVisible()).toBe(false);
     const tokens = page.getByRole('button', { name: 'Tokens', exact: true });
@@ -105,7 +105,7 @@ describe('the switch', () => {
     expect(await ask(page, 'A dog')).toBe(tellByCli('A dog', 20));
     expect(await metric(teller, 'generated_tokens_total')).toBe(before);
     expect(await page.locator('.exchange').count()).toBe(3);
-    expect(await page.locator('.tab[data-panel=look]').isDisabled()).toBe(false);
+    expect(await page.locator('.tab[data-panel=inspect]').isDisabled()).toBe(false);
     await page.locator('.exchange').last().getByRole('button', { name: 'Tokens' }).click();
     expect(await page.locator('.tokens:visible').textContent()).not.toBe('');
     await page.reload();

@@ -137,7 +137,7 @@ describe('the page', () => {
     });
     await ask(page, opening);
     expect(await page.evaluate(() => document.body.dataset.shift)).toBe('0');
-    await openPanel(page, 'look');
+    await openPanel(page, 'inspect');
     await page.locator('#fork-length').fill('100');
     await page.locator('#fork-run').click();
     await page.locator('.fork-rows button:enabled').first().waitFor();

@@ -52,7 +52,7 @@ export const settingsPanel: Panel = {
           'auto',
           useNewSession,
         ),
-        h('p', { class: 'soft' }, 'Threads, kernels and kinds of keys and values are under Look.'),
+        h('p', { class: 'soft' }, 'Threads, kernels and kinds of keys and values are under Inspect.'),
       ),
       button('Back to the defaults', () => {
         changeSettings(defaultSettings);

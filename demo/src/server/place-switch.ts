@@ -30,7 +30,7 @@ export function showPlaceSwitch(begin: () => Promise<void>): void {
     showChoice();
     byId('server-off', HTMLElement).hidden = !model;
     byId('kept-here', HTMLElement).hidden = model !== undefined;
-    for (const panel of ['look', 'compare']) {
+    for (const panel of ['inspect', 'compare']) {
       const opener = document.querySelector<HTMLButtonElement>(`.tab[data-panel=${panel}]`);
       if (!opener) continue;
       opener.disabled = model !== undefined;

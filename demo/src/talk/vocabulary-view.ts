@@ -19,7 +19,7 @@ export const vocabularyView = h(
   h(
     'p',
     {},
-    'This file contains only a vocabulary and no weights, so it cannot write. Look shows what ' +
+    'This file contains only a vocabulary and no weights, so it cannot write. Inspect shows what ' +
       'is in the file, and a text that you type below is shown here as its tokens.',
   ),
   total,

@@ -7,12 +7,12 @@ import { forks } from './forks.ts';
 import { memoryBars } from './memory-bars.ts';
 import { speedPlot } from './speed-plot.ts';
 
-export const lookPanel: Panel = {
-  title: 'Look inside',
+export const inspectPanel: Panel = {
+  title: 'Inspect the model',
   create: () =>
     h(
       'div',
-      { class: 'look' },
+      { class: 'inspect' },
       h(
         'p',
         { class: 'soft' },
