@@ -350,7 +350,9 @@ describe('looking inside', () => {
     const page = await open();
     expect(await page.locator('main').textContent()).not.toMatch(/kernel|thread|simd/i);
     await openPanel(page, 'inspect');
-    expect(await page.locator('.inspect').textContent()).toMatch(/^The model at work on this machine/);
+    expect(await page.locator('.inspect').textContent()).toMatch(
+      /^The model at work on this machine/,
+    );
     expect(await page.locator('#engine-facts').textContent()).toMatch(
       /^Engine relaxed-simd, kernels/,
     );

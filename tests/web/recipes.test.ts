@@ -2,7 +2,7 @@
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kinglet, similarity } from 'kinglet';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
@@ -56,9 +56,22 @@ async function visit(): Promise<{ page: Page; context: BrowserContext }> {
   return { page, context };
 }
 
+const markdownAnswer =
+  '**bold**\n\n- one\n- two\n\n```js\nlet a;\n```\n\n|a|\n|-|\n|b|\n\n' +
+  '<img src=x onerror=alert(1)> [run](javascript:alert(1)) [bird](https://example.com/)';
+
+async function expectMarkdown(answer: Locator): Promise<void> {
+  await expect.poll(() => answer.locator('strong').allTextContents()).toEqual(['bold']);
+  expect(await answer.locator('li').allTextContents()).toEqual(['one', 'two']);
+  expect(await answer.locator('pre code').textContent()).toBe('let a;\n');
+  expect(await answer.locator('td').textContent()).toBe('b');
+  expect(await answer.locator('img, [style], a[href^=javascript]').count()).toBe(0);
+  expect(await answer.locator('a[href^=https]').getAttribute('rel')).toBe('noopener noreferrer');
+}
+
 describe('chat', () => {
   const ready = (page: Page) => page.locator('button[name=send]:enabled').waitFor();
-  const shown = (page: Page) => page.locator('#log p').allTextContents();
+  const shown = (page: Page) => page.locator('#log > div').allTextContents();
 
   async function ask(page: Page, question: string): Promise<void> {
     await ready(page);
@@ -66,6 +79,20 @@ describe('chat', () => {
     await page.locator('input[name=message]').press('Enter');
     await page.locator('#log .user', { hasText: question }).waitFor(); // the page is at it
   }
+
+  it('shows Markdown as elements, and nothing that could do harm', async () => {
+    const { page } = await visit();
+    await page.addInitScript((content) => {
+      const messages = [
+        { role: 'user', content: '**a**' },
+        { role: 'assistant', content },
+      ];
+      localStorage.setItem('kinglet chat', JSON.stringify(messages));
+    }, markdownAnswer);
+    await page.goto(`${served.url}chat/`);
+    await expectMarkdown(page.locator('#log .assistant'));
+    expect(await page.locator('#log .user').textContent()).toBe('**a**');
+  });
 
   it('streams answers, and keeps the conversation over reloads until it is cleared', async () => {
     const page = await open('chat');
@@ -155,13 +182,27 @@ describe('element', () => {
   const chat = 'kinglet-chat';
   const part = (page: Page, name: string) => page.locator(`${chat} [part~=${name}]`);
   const said = async (page: Page) =>
-    (await part(page, 'assistant').allTextContents()).map((text) => text.replace('Model: ', ''));
+    (await part(page, 'assistant').allTextContents()).map((text) =>
+      text.replace('Model: ', '').trim(),
+    );
 
   async function openReady(): Promise<Page> {
     const page = await open('element');
     await page.getByRole('button', { name: 'Send', disabled: false }).waitFor();
     return page;
   }
+
+  it('shows Markdown as elements, and nothing that could do harm', async () => {
+    const page = await openReady();
+    await page.evaluate((content) => {
+      document.querySelector('kinglet-chat')!.chat.restore([
+        { role: 'user', content: '**a**' },
+        { role: 'assistant', content },
+      ]);
+    }, markdownAnswer);
+    await expectMarkdown(part(page, 'assistant'));
+    expect(await part(page, 'user').textContent()).toBe('You: **a**');
+  });
 
   it('asks with the keyboard alone, and has the roles that screen readers need', async () => {
     const page = await openReady();
@@ -197,7 +238,7 @@ describe('element', () => {
     expect(seen.changes).toBeGreaterThan(5); // it streams
     expect(seen.messages).toEqual([
       { role: 'user', content: 'Once upon\na time' },
-      { role: 'assistant', content: answer },
+      { role: 'assistant', content: expect.stringContaining(answer!.slice(0, 10)) as string },
     ]);
     expect(await message.inputValue()).toBe('');
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -52,7 +52,11 @@ export const settingsPanel: Panel = {
           'auto',
           useNewSession,
         ),
-        h('p', { class: 'soft' }, 'Threads, kernels and kinds of keys and values are under Inspect.'),
+        h(
+          'p',
+          { class: 'soft' },
+          'Threads, kernels and kinds of keys and values are under Inspect.',
+        ),
       ),
       button('Back to the defaults', () => {
         changeSettings(defaultSettings);

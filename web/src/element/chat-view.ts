@@ -25,8 +25,9 @@ export class ChatView {
   readonly #stop = slottedButton('stop', 'Stop');
   /** The messages that are shown, with their elements. */
   readonly #shown: Shown[] = [];
-  /** The next frame, if something waits for it. */
+  /** The next frame, if the answer has been drawn in this one. */
   #frame: number | undefined;
+  #isBehind = false;
 
   constructor(root: ShadowRoot, chat: Chat) {
     this.#chat = chat;
@@ -63,14 +64,16 @@ export class ChatView {
     this.#input.placeholder = text;
   }
 
-  /** Shows the state; while an answer streams, at the next frame. */
+  /** Shows the state; while an answer streams, at most once per frame. */
   show(state: ChatState): void {
-    if (!state.isAnswering) this.#showNow(state);
-    else {
-      this.#frame ??= requestAnimationFrame(() => {
-        this.#showNow(this.#chat.getState());
-      });
-    }
+    this.#isBehind = this.#frame !== undefined && state.isAnswering;
+    if (this.#isBehind) return;
+    this.#showNow(state);
+    if (!state.isAnswering) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = undefined;
+      if (this.#isBehind) this.show(this.#chat.getState());
+    });
   }
 
   #showNow({ model, isLoading, progress, isAnswering, error, messages }: ChatState): void {
