@@ -20,7 +20,7 @@ let announced;
 const views = new WeakMap();
 let frame;
 chat.subscribe(() => {
-  frame ??= requestAnimationFrame(show);
+  frame ??= globalThis.requestAnimationFrame(show);
 });
 function show() {
   frame = undefined;
