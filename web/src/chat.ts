@@ -101,7 +101,9 @@ export class Chat {
    * stopped at once, the question leaves the conversation again, and this resolves with undefined.
    * Without a model, and while it answers, this does nothing.
    */
-  readonly ask = async (content: NonNullable<ChatMessage['content']>): Promise<ChatMessage | undefined> => {
+  readonly ask = async (
+    content: NonNullable<ChatMessage['content']>,
+  ): Promise<ChatMessage | undefined> => {
     const { model, isAnswering, messages: before } = this.#state;
     if (!model || isAnswering) return undefined;
     const { signal } = (this.#answering = new AbortController());
