@@ -124,7 +124,7 @@ const conversations: Line[] = [
   ['a long prompt', { messages: [user(long)] }, refused(/has room for 512$/, 'context_length_exceeded')],
   ['many turns', { messages: [...manyTurns, user('Why?')] }, refused(/has room for 512$/, 'context_length_exceeded')],
   ['many turns, the oldest left out', { messages: [...manyTurns, user('Why?')], on_full: 'dropOldest' }, cut],
-  ['many turns, and a shift', { messages: [...manyTurns, user('Why?')], on_full: 'shift', max_tokens: 300 }, ok()],
+  ['many turns, and a shift', { messages: [...manyTurns, user('And then?')], on_full: 'shift', max_tokens: 300 }, ok()],
   ['a long prompt alone', { messages: [user(long)], on_full: 'dropOldest' }, refused(/has room for 512$/, 'context_length_exceeded')],
 ]; // prettier-ignore
 
@@ -740,7 +740,7 @@ const addresses: Case[] = [
   sent('/v1/completions', '{"prompt":"a"} x', /./),
   sent('/v1/completions', '{"prompt":"\\ud800"}', /./),
   sent('/v1/chat/completions', '['.repeat(500), /./),
-  sent('/v1/completions', `{${Array.from({ length: 1025 }, (_, i) => `"k${String(i)}":1`).join()}}`, /./),
+  sent('/v1/completions', `{${Array.from({ length: 10_001 }, (_, i) => `"k${String(i)}":1`).join()}}`, /./),
   { name: 'a field twice', model: 'chat', method: 'POST', path: '/v1/completions',
     body: '{"prompt":"a","prompt":"Once","temperature":0}', expected: cut },
   { name: 'a path without the version', model: 'chat', method: 'POST', path: '/completions',

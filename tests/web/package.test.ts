@@ -424,7 +424,7 @@ describe('sessions', () => {
       expect(table.slice(0, 3)).toEqual(alone.table.slice(0, 3));
       expect(alone.table).not.toContain(table[3]);
       // A session that shares no pages must generate the same text.
-      const own = await model.newSession({ nCtx: 256, kvPool: 256 });
+      const own = await model.newSession({ nCtx: 256, kv: 'f32' });
       await own.decode(prompt);
       const { text } = await own.generate(' The', { seed: i, maxTokens: 8 }).result;
       expect(written[i]!.text).toBe(text);
