@@ -150,15 +150,6 @@ constexpr PythonCase kPythonCases[] = {
     {"{**{}}", ""},
 };
 
-std::string hexadecimal(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += {kHexDigits[byte / 16], kHexDigits[byte % 16]};
-  }
-  return out;
-}
-
 std::string read_python(std::string_view source) {
   std::string json;
   return read_whole_value(source, Dialect::python, json) ? json : "";
@@ -198,6 +189,15 @@ TEST(PythonLiteral, IsTheSameHoweverMuchIsThere) {
 }
 
 #if !defined(__EMSCRIPTEN__) && !defined(_WIN32)
+
+std::string hexadecimal(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += {kHexDigits[byte / 16], kHexDigits[byte % 16]};
+  }
+  return out;
+}
 
 TEST(PythonLiteral, IsTheValueThatPythonGives) {
   if (std::system("python3 -c '' 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
