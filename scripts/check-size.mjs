@@ -10,7 +10,7 @@ import { fail, root } from './tools.mjs';
 
 const maxKB = 1350;
 const maxGzippedKB = 570;
-const maxInstalledKB = 7000;
+const maxInstalledKB = 7400;
 export const sizeLimits = `≤ ${maxKB}, ≤ ${maxGzippedKB}`;
 
 /** The sizes of the modules in kilobytes, and whether each is small enough. */
