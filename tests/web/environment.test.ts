@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Kinglet } from 'kinglet';
 import type { LoadOptions } from 'kinglet';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { errorCodes } from '../../web/src/errors.ts';
 import { chooseThreads } from '../../web/src/worker/open-engine.ts';
 import { detectSimd } from '../../web/src/worker/variants.ts';
@@ -30,6 +30,15 @@ describe('the choice of threads', () => {
 });
 
 describe('the choice of SIMD', () => {
+  it('is none without WebAssembly', () => {
+    vi.stubGlobal('WebAssembly', undefined);
+    try {
+      expect(detectSimd()).toBeUndefined();
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+
   it('takes what WebAssembly.validate knows', () => {
     const hasRelaxed =
       Number(process.versions.node.split('.')[0]) >= 22 ||

@@ -244,7 +244,11 @@ describe.each(browserNames)('%s', (name) => {
       [{ status: 401 }, 'access_denied', /401 \(Unauthorized\).*gated.*Authorization/],
       [{ status: 403 }, 'access_denied', /403 \(Forbidden\)/],
       [{ status: 503 }, 'network', /503 \(Service Unavailable\)/],
-      [{ contentType: 'text/html; charset=utf-8' }, 'not_gguf', /web page.*\/resolve\//],
+      [
+        { contentType: 'text/html; charset=utf-8' },
+        'not_gguf',
+        /web page.*probably there is no such file/,
+      ],
       [{ faults: [{ byte: 0, kind: 'stall' as const }] }, 'network', /nothing came|no answer/],
     ])('is refused in words: %o', async (file, code, message) => {
       serve({ etag: undefined, ...file });

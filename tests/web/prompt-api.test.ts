@@ -175,9 +175,16 @@ describe('a session', () => {
     });
     await expect(ask(5)).rejects.toBeInstanceOf(TypeError);
     await expect(ask([{ role: 'user', content: 5 }])).rejects.toBeInstanceOf(TypeError);
-    await expect(ask([{ role: 'user', content: 'Hi', prefix: true }])).rejects.toBeInstanceOf(
-      TypeError,
-    );
+    const prefix = { role: 'assistant', content: 'Well', prefix: true };
+    for (const messages of [
+      [{ role: 'user', content: 'Hi', prefix: true }],
+      [prefix, { role: 'user', content: 'Hi' }],
+      [prefix, prefix],
+    ]) {
+      const refused: unknown = await ask(messages).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(DOMException);
+      expect(refused).toMatchObject({ name: 'SyntaxError' });
+    }
     expect(calls).toEqual([]);
     expect(await session.prompt('Hi')).toBe('Yes.');
   });

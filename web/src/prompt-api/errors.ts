@@ -22,6 +22,10 @@ export function notSupported(message: string): DOMException {
   return new DOMException(message, 'NotSupportedError');
 }
 
+export function syntaxError(message: string): DOMException {
+  return new DOMException(message, 'SyntaxError');
+}
+
 export function destroyedError(): DOMException {
   return new DOMException('The session has been destroyed.', 'InvalidStateError');
 }

@@ -4,7 +4,7 @@ import type { Kinglet } from '../kinglet.ts';
 import type { FunctionTool, MessageParam } from '../openai/types.ts';
 import type { Conversation } from '../protocol.ts';
 import type { ChatMessage } from '../types.ts';
-import { notSupported } from './errors.ts';
+import { notSupported, syntaxError } from './errors.ts';
 import type { LanguageModelMessage, LanguageModelPrompt, LanguageModelTool } from './types.ts';
 
 /** A message of the conversation. */
@@ -16,7 +16,7 @@ export interface ReadPrompt {
   prefix: string;
 }
 
-/** @throws TypeError, or a `NotSupportedError`. */
+/** @throws TypeError, a `NotSupportedError` or, for a prefix in the wrong place, a `SyntaxError`. */
 export function readPrompt(input: LanguageModelPrompt): ReadPrompt {
   const given: readonly LanguageModelMessage[] =
     typeof input === 'string' ? [{ role: 'user', content: input }] : input;
@@ -25,8 +25,11 @@ export function readPrompt(input: LanguageModelPrompt): ReadPrompt {
     throw notSupported('A system message can only be the first of the initialPrompts.');
   }
   const last = given.at(-1);
+  if (given.slice(0, -1).some(({ prefix }) => prefix === true)) {
+    throw syntaxError('Only the last message can be a prefix.');
+  }
   if (last?.prefix !== true) return { messages, prefix: '' };
-  if (last.role !== 'assistant') throw new TypeError('Only an assistant message is a prefix.');
+  if (last.role !== 'assistant') throw syntaxError('Only an assistant message is a prefix.');
   return { messages: messages.slice(0, -1), prefix: textOf(last) };
 }
 

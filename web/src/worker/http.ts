@@ -111,10 +111,13 @@ function isWebPage({ headers }: Response): boolean {
 function refusal(url: string, response: Response): KingletError {
   const { status } = response;
   if (response.ok) {
+    const hint = url.includes('/blob/')
+      ? 'on the hub, links to files have /resolve/ where pages about them have /blob/'
+      : 'probably there is no such file, and the server answers every unknown address with a page, ' +
+        'as development servers do (they send the files in their folder "public")';
     return new KingletError(
       'not_gguf',
-      `the server answered with a web page instead of a file for ${url}; on the hub, links to ` +
-        'files have /resolve/ where pages about them have /blob/',
+      `the server answered with a web page instead of a file for ${url}; ${hint}`,
     );
   }
   const words = response.statusText || (statusWords[status] ?? 'no model there');
@@ -149,8 +152,16 @@ const statusWords: Partial<Record<number, string>> = {
  */
 async function unreachable(url: string, error: unknown): Promise<KingletError> {
   const message = `cannot reach ${url}: ${messageOf(error)}`;
-  if (isNode || new URL(url).origin === location.origin || !(await answersBlindly(url))) {
+  if (isNode || new URL(url).origin === location.origin) {
     return new KingletError('network', message);
+  }
+  if (!(await answersBlindly(url))) {
+    // An isolated page may not even ask a server that does not know of it.
+    const hint = crossOriginIsolated
+      ? '; if there is a server, it does not let pages of ' +
+        `${location.origin} read the file: it must send the header Access-Control-Allow-Origin`
+      : '';
+    return new KingletError('network', message + hint);
   }
   return new KingletError(
     'cors',

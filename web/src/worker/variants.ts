@@ -68,8 +68,9 @@ function relaxedSimdIsBroken(): boolean {
   return isNode && Number.parseInt(process.versions.node) < 22;
 }
 
-/** Returns the best SIMD that runs here; undefined if there is none. */
+/** Returns the best SIMD that runs here; undefined if there is none, or no WebAssembly. */
 export function detectSimd(): Simd | undefined {
+  if (typeof WebAssembly === 'undefined') return undefined;
   if (!relaxedSimdIsBroken() && validates([...v128Zero, ...v128Zero, ...relaxedSwizzle])) {
     return 'relaxed-simd';
   }
