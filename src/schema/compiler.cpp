@@ -250,7 +250,7 @@ std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_v
 }
 
 // Returns what is long as a rule, so that it is in the grammar once.
-std::string SchemaCompiler::as_rule(std::string text, std::string_view at) {
+std::string SchemaCompiler::as_rule(const std::string& text, std::string_view at) {
   constexpr size_t kLong = 200;
   return text.size() > kLong ? rules_.add(at, text) : text;
 }

@@ -138,7 +138,7 @@ class SchemaCompiler {
 
   std::string enumeration(const PlainSchema& schema, std::string_view at);
   std::string one_of_texts(std::vector<std::string> texts, std::string_view at);
-  std::string as_rule(std::string text, std::string_view at);
+  std::string as_rule(const std::string& text, std::string_view at);
   std::vector<const Json*> enumerated(const PlainSchema& schema, std::string_view at);
   bool is_valid(Schema schema, const Json& value, std::string_view at);
   ValueRules rules_for_values(const PlainSchema& schema, std::string_view at);

@@ -124,7 +124,7 @@ std::string name_of_key(const std::string& json) {
 
 std::optional<std::string> python_number(std::string_view text) {
   const uint32_t base = base_of(text);
-  const auto digits = without_underscores(text, base);
+  auto digits = without_underscores(text, base);
   if (!digits || digits->empty()) return std::nullopt;
   if (base != 10) return to_decimal(std::string_view(*digits).substr(2), base);
   const bool is_whole = std::all_of(digits->begin(), digits->end(), is_digit);
