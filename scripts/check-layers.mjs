@@ -17,8 +17,9 @@ const allowed = {
   schema: ['base', 'json', 'text'],
   session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
   chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session'],
-  openai: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session', 'chat'],
 };
+allowed.answers = Object.keys(allowed);
+allowed.openai = Object.keys(allowed);
 const layers = Object.keys(allowed);
 allowed.server = layers;
 allowed.cli = [...layers, 'server'];

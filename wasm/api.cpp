@@ -21,7 +21,6 @@ using openai::ApiError;
 using openai::ApiResult;
 using openai::Asked;
 using openai::EncodingWork;
-using openai::PictureParts;
 using openai::ServedModel;
 using openai::TextAnswer;
 
@@ -34,6 +33,13 @@ val refused(const ApiError& error, const std::string& event = "") {
   val result = val::object();
   set(result, "refusal", fields);
   return result;
+}
+
+val event_of(const std::string& events, bool is_last) {
+  val fields = val::object();
+  set(fields, "events", events);
+  set(fields, "isLast", is_last);
+  return fields;
 }
 
 // Any address works that ends as the API's paths do.
@@ -99,54 +105,43 @@ std::string EngineRequest::answer() const {
   return text() != nullptr && is_done() ? print(text()->writer().whole()) : "";
 }
 
-val EngineRequest::texts() const {
-  val texts = val::array();
-  const auto* work = std::get_if<EncodingWork>(&asked_);
-  if (work == nullptr) return texts;
-  for (const auto& tokens : work->texts) texts.call<void>("push", to_js_ids(tokens));
-  return texts;
-}
-
-std::string EngineRequest::pooling() const {
-  const auto* work = std::get_if<EncodingWork>(&asked_);
-  return work == nullptr ? "" : std::string(pooling_name(work->pooling));
-}
-
-std::string EngineRequest::answer_with(const val& rows) const {
-  openai::Rows given;
-  for (uint32_t i = 0; i < length(rows); ++i) {
-    given.push_back(emscripten::convertJSArrayToNumberVector<float>(rows[i]));
-  }
-  return print(std::get<EncodingWork>(asked_).answer(std::move(given)));
-}
-
 bool EngineRequest::is_stream() const { return text() != nullptr && text()->is_stream(); }
 
-bool EngineRequest::is_done() const { return text() == nullptr || text()->is_done(); }
-
-val EngineRequest::begin_choice(EngineSession& session, double id) {
-  std::vector<Json> chunks;
-  openai::ChoiceWork work = text()->begin_choice(chunks);
-  work.options.cancellation = to_cancellation(id);
-  const auto n_cached = session.begin_generation(work.prompt.tokens, work.options);
-  if (!n_cached.ok()) return refusal(n_cached.error());
-  n_cached_ = n_cached.value();
-  return success(val(events(chunks)));
+bool EngineRequest::is_done() const {
+  return !is_encoding() && (text() == nullptr || text()->is_done());
 }
 
-val EngineRequest::step(EngineSession& session, double max_batch) {
-  const auto step = session.next_step(max_batch);
-  if (!step.ok()) return refusal(step.error());
-  const GenerationStep& done = step.value();
-  const bool is_prompt = !done.is_last() && done.token == kNoToken && done.text.empty();
-  std::vector<Json> chunks;
-  if (!is_prompt || !done.prompt.empty()) text()->read(done, n_cached_, chunks);
-  val fields = val::object();
-  set(fields, "nComputed", done.n_computed);
-  set(fields, "isPrompt", is_prompt);
-  set(fields, "isLast", done.is_last());
-  set(fields, "events", events(chunks));
-  return success(fields);
+// The answer takes the place of what was asked.
+void EngineRequest::encode(double id, const val& on_event) {
+  auto& work = std::get<EncodingWork>(asked_);
+  runner_->submit(EncodingJob{.encoding = std::exchange(work.encoding, {}),
+                              .cancellation = to_cancellation(id),
+                              .deliver = [this, on_event](const Result<Rows>& rows) {
+                                if (rows.ok())
+                                  asked_ = std::get<EncodingWork>(asked_).answer(rows.value());
+                                on_event(rows.ok() ? success(event_of("", /*is_last=*/true))
+                                                   : refused(openai::api_error(rows.error())));
+                              }});
+}
+
+void EngineRequest::begin_choice(EngineSession& session, double id, const val& on_event) {
+  openai::ChoiceWork work = text()->begin_choice(waiting_);
+  work.options.cancellation = to_cancellation(id);
+  session.submit(
+      {.prompt = work.prompt.tokens,
+       .options = std::move(work.options),
+       .plan = work.plan,
+       .deliver = [this, on_event](const Result<AnswerEvent>& event) { on_event(read(event)); }});
+}
+
+// An error of a choice's first step comes before all its events.
+val EngineRequest::read(const Result<AnswerEvent>& event) {
+  if (!event.ok()) {
+    const ApiError told = openai::api_error(event.error());
+    return refused(told, text()->writer().error_event(told));
+  }
+  text()->read(event.value(), waiting_);
+  return success(event_of(events(std::exchange(waiting_, {})), event.value().is_last()));
 }
 
 std::string EngineRequest::last_events() const {
@@ -160,17 +155,13 @@ std::string EngineRequest::events(const std::vector<Json>& chunks) const {
   return events;
 }
 
-val EngineRequest::refusal(const Error& error) const {
-  const ApiError told = openai::api_error(error);
-  return refused(told, text()->writer().error_event(told));
-}
-
 // --- EngineApi
 // ------------------------------------------------------------------------------------
 
-EngineApi::EngineApi(std::shared_ptr<const LanguageModel> loaded, std::string name,
-                     const std::string& chat_template)
+EngineApi::EngineApi(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
+                     std::string name, const std::string& chat_template)
     : loaded_(std::move(loaded)),
+      runner_(std::move(runner)),
       name_(std::move(name)),
       layout_(loaded_->model.header(), loaded_->tokenizer->vocabulary(), chat_template) {
   recommended_sampling(loaded_->model.header()).apply_to(sampling_);
@@ -189,8 +180,13 @@ struct EngineApi::Variables {
     const Cancellation cancellation = to_cancellation(number(conversation, "id"));
     KINGLET_ASSIGN(Json variables, parse_json(text(get(conversation, "variables")),
                                               {.cancellation = cancellation}));
+    const Json given = variables["tools"].is_array() ? variables["tools"] : Json::array();
+    const std::string choice = text(get(conversation, "toolChoice"));
+    KINGLET_ASSIGN(openai::ChosenTools chosen, choose_tools(given, choice));
+    const bool has_tools = !chosen.tools.empty();
+    if (!choice.empty()) variables["tools"] = std::move(chosen.tools);
     return Variables{.variables = std::move(variables),
-                     .has_tools = number(conversation, "hasTools") != 0,
+                     .has_tools = has_tools,
                      .is_request = number(conversation, "isRequest") != 0,
                      .trusts_content = number(conversation, "trustContent") != 0,
                      .said_last = text(get(conversation, "saidLast")),
@@ -254,8 +250,13 @@ val EngineApi::make_prompt(const val& request) const {
   return success(fields);
 }
 
-val EngineApi::new_answer(const val& request, bool has_tools) const {
-  return kinglet::new_answer(request, layout_.answer_format(has_tools), *loaded_->tokenizer);
+val EngineApi::new_answer(const val& request) const {
+  const auto tools = parse_json(text(get(request, "tools")), {.depth = kMostSchemaLevels});
+  if (!tools.ok()) return failure(tools.error());
+  const auto chosen = choose_tools(tools.value(), text(get(request, "toolChoice")));
+  if (!chosen.ok()) return failure(chosen.error());
+  const AnswerFormat& format = layout_.answer_format(!chosen.value().tools.empty());
+  return kinglet::new_answer(request, chosen.value(), format, *loaded_->tokenizer);
 }
 
 val EngineApi::read(const val& request) const {
@@ -287,8 +288,8 @@ val EngineApi::read(const val& request) const {
   };
   auto read = asked();
   if (!read.ok()) return refused(read.error());
-  return success(
-      val(std::make_shared<EngineRequest>(loaded_, std::move(read.value()), std::move(missing))));
+  return success(val(std::make_shared<EngineRequest>(loaded_, runner_, std::move(read.value()),
+                                                     std::move(missing))));
 }
 
 EMSCRIPTEN_BINDINGS(kinglet_api) {
@@ -298,13 +299,11 @@ EMSCRIPTEN_BINDINGS(kinglet_api) {
       .smart_ptr<std::shared_ptr<EngineRequest>>("EngineRequest")
       .function("pictures", &EngineRequest::pictures)
       .function("answer", &EngineRequest::answer)
-      .function("texts", &EngineRequest::texts)
-      .function("pooling", &EngineRequest::pooling)
-      .function("answerWith", &EngineRequest::answer_with)
+      .function("isEncoding", &EngineRequest::is_encoding)
+      .function("encode", &EngineRequest::encode)
       .function("isStream", &EngineRequest::is_stream)
       .function("isDone", &EngineRequest::is_done)
       .function("beginChoice", &EngineRequest::begin_choice)
-      .function("step", &EngineRequest::step)
       .function("lastEvents", &EngineRequest::last_events);
   class_<EngineApi>("EngineApi")
       .smart_ptr<std::shared_ptr<EngineApi>>("EngineApi")

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "answers/runner.h"
 #include "base/result.h"
 #include "chat/chat_layout.h"
 #include "json/json.h"
@@ -22,25 +23,25 @@ namespace kinglet {
 // A request that is being answered. It keeps the model alive.
 class EngineRequest {
  public:
-  EngineRequest(std::shared_ptr<const LanguageModel> loaded, openai::Asked asked,
-                std::vector<std::string> pictures)
-      : loaded_(std::move(loaded)), asked_(std::move(asked)), pictures_(std::move(pictures)) {}
+  EngineRequest(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
+                openai::Asked asked, std::vector<std::string> pictures)
+      : loaded_(std::move(loaded)),
+        runner_(std::move(runner)),
+        asked_(std::move(asked)),
+        pictures_(std::move(pictures)) {}
 
   val pictures() const;
 
-  // For a request that was answered at once.
   std::string answer() const;
-
-  // For a request for vectors or scores.
-  val texts() const;
-  std::string pooling() const;
-  std::string answer_with(const val& rows) const;
-
-  // For a request for text.
   bool is_stream() const;
   bool is_done() const;
-  val begin_choice(EngineSession& session, double id);
-  val step(EngineSession& session, double max_batch);
+
+  // For a request for vectors or scores.
+  bool is_encoding() const { return std::holds_alternative<openai::EncodingWork>(asked_); }
+  void encode(double id, const val& on_event);
+
+  // For a request for text.
+  void begin_choice(EngineSession& session, double id, const val& on_event);
   std::string last_events() const;
 
  private:
@@ -48,18 +49,20 @@ class EngineRequest {
   const openai::TextAnswer* text() const { return std::get_if<openai::TextAnswer>(&asked_); }
   // Returns the chunks as a stream has them; "" if the answer is no stream.
   std::string events(const std::vector<Json>& chunks) const;
-  val refusal(const Error& error) const;
+  // Returns an EngineRequestEvent.
+  val read(const Result<AnswerEvent>& event);
 
   std::shared_ptr<const LanguageModel> loaded_;
+  std::shared_ptr<Runner> runner_;
   openai::Asked asked_;
   std::vector<std::string> pictures_;  // URLs of pictures whose parts were not given
-  uint32_t n_cached_ = 0;              // of the current choice's prompt
+  std::vector<Json> waiting_;          // chunks that are sent with the next event
 };
 
 class EngineApi {
  public:
-  EngineApi(std::shared_ptr<const LanguageModel> loaded, std::string name,
-            const std::string& chat_template);
+  EngineApi(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
+            std::string name, const std::string& chat_template);
 
   val check() const { return to_js(layout_.check()); }
 
@@ -67,7 +70,7 @@ class EngineApi {
 
   val make_prompt(const val& request) const;
 
-  val new_answer(const val& request, bool has_tools) const;
+  val new_answer(const val& request) const;
 
   val read(const val& request) const;
 
@@ -78,6 +81,7 @@ class EngineApi {
   Result<ChatText> lay_out(const Json& messages, const Variables& given) const;
 
   std::shared_ptr<const LanguageModel> loaded_;
+  std::shared_ptr<Runner> runner_;
   std::string name_;
   ChatLayout layout_;
   SamplerOptions sampling_;

@@ -3,6 +3,7 @@
 #include <emscripten/bind.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers/runner.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "base/utf8.h"
@@ -22,7 +24,6 @@
 #include "model/embedding_table.h"
 #include "model/images.h"
 #include "model/pooling.h"
-#include "model/text_group.h"
 #include "session/encoder_input.h"
 #include "session/language_model.h"
 #include "session/preparation.h"
@@ -38,62 +39,34 @@
 namespace kinglet {
 namespace {
 
-// Keeps the model alive, like EngineSession.
-class EngineEncoder {
- public:
-  explicit EngineEncoder(std::shared_ptr<const LanguageModel> loaded)
-      : loaded_(std::move(loaded)), group_(loaded_->model, thread_pool()) {}
-
-  void clear() { group_.clear(); }
-
-  bool add(const val& tokens) {
-    group_.add(to_ids(tokens));
-    return group_.is_full();
-  }
-
-  val begin(double id) { return steps_left(group_.begin(to_cancellation(id))); }
-
-  val advance() { return steps_left(group_.encoder().advance()); }
-
-  val embedding(uint32_t text, const std::string& pooling_name, uint32_t dimensions,
-                bool normalizes) {
-    const auto pooling = find_pooling(pooling_name);
-    if (!pooling.ok()) return failure(pooling.error());
-    Encoder& encoder = group_.encoder();
-    std::vector<float> numbers(
-        text < encoder.n_texts() ? encoder.embedding_size(text, pooling.value()) : 0);
-    const Status status = encoder.embed(text, pooling.value(), numbers);
-    if (!status.ok()) return failure(status.error());
-    const auto kept = std::span(numbers).first(std::min<size_t>(dimensions, numbers.size()));
-    if (normalizes) normalize_length(kept);
-    return success(to_js_floats(kept));
-  }
-
-  val scores(uint32_t text) {
-    std::vector<float> scores(loaded_->model.config().n_labels);
-    const Status status = group_.encoder().score(text, scores);
-    return status.ok() ? success(to_js_floats(scores)) : failure(status.error());
-  }
-
- private:
-  [[gnu::noinline]] val steps_left(const Status& status) {
-    return status.ok() ? success(val(to_number(group_.encoder().n_left())))
-                       : failure(status.error());
-  }
-
-  std::shared_ptr<const LanguageModel> loaded_;
-  TextGroup group_;
-};
-
 TooLong too_long(bool cuts) { return cuts ? TooLong::cut : TooLong::fail; }
 
 [[gnu::noinline]] val to_js(const Result<std::vector<TokenId>>& ids) {
   return ids.ok() ? success(to_js_ids(ids.value())) : failure(ids.error());
 }
 
+// An EngineEncodingEvent. `rows`: null if they are not all done.
+val event_of(size_t n_done, const Rows* rows) {
+  val list = val::array();
+  if (rows != nullptr) {
+    for (const auto& row : *rows) list.call<void>("push", to_js_floats(row));
+  }
+  val fields = val::object();
+  set(fields, "nDone", to_number(n_done));
+  set(fields, "rows", list);
+  set(fields, "isLast", rows != nullptr);
+  return fields;
+}
+
+// A batch of a prompt delays everything else.
+constexpr double kBatchSeconds = 0.15;
+
 class EngineModel {
  public:
-  explicit EngineModel(std::shared_ptr<const LanguageModel> loaded) : loaded_(std::move(loaded)) {}
+  explicit EngineModel(std::shared_ptr<const LanguageModel> loaded)
+      : loaded_(std::move(loaded)),
+        runner_(std::move(
+            Runner::create(*loaded_, thread_pool(), {.batch_seconds = kBatchSeconds}).value())) {}
 
   val info() const {
     const Model& model = loaded_->model;
@@ -150,16 +123,24 @@ class EngineModel {
   }
 
   val new_answer(const val& request) const {
-    return kinglet::new_answer(request, find_answer_format({}), *loaded_->tokenizer);
+    return kinglet::new_answer(request, {}, AnswerFormat(), *loaded_->tokenizer);
+  }
+
+  void cancel(double id) const { cancelled_id = from_number<uint32_t>(id); }
+
+  // Returns whether anything is left to do.
+  bool advance(double ms) const {
+    if (runner_->is_busy()) runner_->advance(std::chrono::duration<double>(ms / 1000));
+    return runner_->is_busy();
   }
 
   val new_session(const val& options) const {
-    return kinglet::new_session(loaded_, sessions_, options);
+    return kinglet::new_session(loaded_, runner_, options);
   }
 
   std::shared_ptr<EngineApi> new_api(const std::string& name,
                                      const std::string& chat_template) const {
-    return std::make_shared<EngineApi>(loaded_, name, chat_template);
+    return std::make_shared<EngineApi>(loaded_, runner_, name, chat_template);
   }
 
   val embedding_tokens(const std::string& text, bool cuts) const {
@@ -170,8 +151,26 @@ class EngineModel {
     return to_js(kinglet::ranking_tokens(*loaded_, query, document, too_long(cuts)));
   }
 
-  std::shared_ptr<EngineEncoder> new_encoder() const {
-    return std::make_shared<EngineEncoder>(loaded_);
+  // Returns whether the request is valid.
+  val encode_texts(const val& request, const val& on_event) const {
+    const auto pooling = find_pooling(text(get(request, "pooling")));
+    if (!pooling.ok()) return failure(pooling.error());
+    EncodingJob job{
+        .encoding = {.texts = {},
+                     .pooling = pooling.value(),
+                     .n_numbers = from_number<uint32_t>(number(request, "dimensions")),
+                     .normalizes = number(request, "normalizes") != 0},
+        .cancellation = to_cancellation(number(request, "id")),
+        .deliver =
+            [on_event](const Result<Rows>& rows) {
+              on_event(rows.ok() ? success(event_of(rows.value().size(), &rows.value()))
+                                 : failure(rows.error()));
+            },
+        .on_progress = [on_event](size_t n_done) { on_event(success(event_of(n_done, nullptr))); }};
+    const val texts = get(request, "texts");
+    for (uint32_t i = 0; i < length(texts); ++i) job.encoding.texts.push_back(to_ids(texts[i]));
+    runner_->submit(std::move(job));
+    return success(val::null());
   }
 
   // The pooling that makes one vector of a text.
@@ -210,7 +209,7 @@ class EngineModel {
   }
 
   std::shared_ptr<const LanguageModel> loaded_;
-  std::shared_ptr<ModelSessions> sessions_ = std::make_shared<ModelSessions>();
+  std::shared_ptr<Runner> runner_;
 };
 
 // A file that JavaScript reads on the thread that calls the engine.
@@ -342,20 +341,14 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("pieceBytes", &EngineModel::piece_bytes)
       .function("knowsTools", &EngineModel::knows_tools)
       .function("newAnswer", &EngineModel::new_answer)
+      .function("advance", &EngineModel::advance)
+      .function("cancel", &EngineModel::cancel)
       .function("newSession", &EngineModel::new_session)
       .function("newApi", &EngineModel::new_api)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
-      .function("newEncoder", &EngineModel::new_encoder)
+      .function("encodeTexts", &EngineModel::encode_texts)
       .function("vectorPooling", &EngineModel::vector_pooling);
-  class_<EngineEncoder>("EngineEncoder")
-      .smart_ptr<std::shared_ptr<EngineEncoder>>("EngineEncoder")
-      .function("clear", &EngineEncoder::clear)
-      .function("add", &EngineEncoder::add)
-      .function("begin", &EngineEncoder::begin)
-      .function("advance", &EngineEncoder::advance)
-      .function("embedding", &EngineEncoder::embedding)
-      .function("scores", &EngineEncoder::scores);
 
   function("cancelAddress", &cancel_address);
   function("kernelSets", &kernel_sets);

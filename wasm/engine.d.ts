@@ -192,6 +192,13 @@ export interface EngineModel extends EngineHandle {
   /** Plans how an answer is constrained; one to a conversation: see EngineApi. */
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
+  /**
+   * Computes everything that was begun, in turns, for about so long. Returns whether any is left.
+   * Tokens of several answers are computed in one pass where the model allows it.
+   */
+  advance(ms: number): boolean;
+  /** Cancels the work with this id, as the word at cancelAddress() does. */
+  cancel(id: number): void;
   /** `name`: of the model, for answers. `chatTemplate`: used in place of the file's; "": none. */
   newApi(name: string, chatTemplate: string): EngineApi;
   /**
@@ -201,7 +208,14 @@ export interface EngineModel extends EngineHandle {
   embeddingTokens(text: string, cuts: boolean): EngineResult<Int32Array>;
   /** The tokens of a query and a document that are scored together. */
   rankingTokens(query: string, document: string, cuts: boolean): EngineResult<Int32Array>;
-  newEncoder(): EngineEncoder;
+  /**
+   * Computes a vector or scores for each text, in turns with everything else. Fails at once for an
+   * unknown pooling; later errors are events.
+   */
+  encodeTexts(
+    request: EngineEncodingRequest,
+    onEvent: (event: EngineResult<EngineEncodingEvent>) => void,
+  ): EngineResult<null>;
   /** The pooling by which the file makes one vector of a text. */
   vectorPooling(): EngineResult<string>;
 }
@@ -218,15 +232,15 @@ export interface EngineApi extends EngineHandle {
   /** Runs the chat template, and leaves messages out if the prompt is too long and may be cut. */
   makePrompt(request: EnginePromptRequest): EngineResult<EnginePrompt>;
   /** Plans how the answer to a conversation is constrained and read. */
-  newAnswer(request: EngineAnswerRequest, hasTools: boolean): EngineResult<EngineAnswer>;
+  newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   read(request: EngineRequestText): EngineAnswered<EngineRequest>;
 }
 
 export interface EngineConversation {
   /** The variables of the chat template, with `messages`, as JSON. */
   variables: string;
-  /** Whether the variables include tools. */
-  hasTools: boolean;
+  /** JSON of OpenAI's "tool_choice", for the tools among the variables; empty: "auto". */
+  toolChoice: string;
   /** Messages and tools are those of a request of OpenAI's API, for any template. */
   isRequest: boolean;
   /** Whether the messages' text counts as the template's own text. */
@@ -296,62 +310,59 @@ export interface EngineRefusal {
 }
 
 /**
- * A request that is being answered. For text: beginChoice, step until isLast, and again until
- * isDone; then answer or lastEvents. For vectors or scores: answerWith.
+ * A request that is being answered. For text: beginChoice, and again until isDone; then answer or
+ * lastEvents.
  */
 export interface EngineRequest extends EngineHandle {
   /** The URLs of pictures whose parts were not given: read it again with all parts. */
   pictures(): string[];
   /** The whole answer in JSON, when it is done. */
   answer(): string;
-  /** The tokens of texts whose vectors are needed, and how to pool them; "rank": scores. */
-  texts(): Int32Array[];
-  pooling(): string;
-  /** The whole answer with the vectors, as the encoder returns them, or scores. */
-  answerWith(rows: readonly Float32Array[]): string;
+  /** Whether vectors or scores are asked for: then encode() computes them. */
+  isEncoding(): boolean;
+  encode(id: number, onEvent: (event: EngineAnswered<EngineRequestEvent>) => void): void;
   /** Whether the answer is sent as events while it is written. */
   isStream(): boolean;
   isDone(): boolean;
-  /** Returns the first events of the next choice. `id`: see EngineGenerateOptions. */
-  beginChoice(session: EngineSession, id: number): EngineAnswered<string>;
-  step(session: EngineSession, maxBatch: number): EngineAnswered<EngineRequestStep>;
+  /**
+   * Begins the next choice in the session, which passes on its events while EngineModel.advance()
+   * computes. `id`: see EngineGenerateOptions.
+   */
+  beginChoice(
+    session: EngineSession,
+    id: number,
+    onEvent: (event: EngineAnswered<EngineRequestEvent>) => void,
+  ): void;
   /** The events after the last choice. */
   lastEvents(): string;
 }
 
-export interface EngineRequestStep {
-  /** Tokens computed in this step. */
-  nComputed: number;
-  /** Whether the prompt was computed, and there is nothing to tell. */
-  isPrompt: boolean;
+export interface EngineRequestEvent {
+  /** Server-sent events; empty if the answer is no stream. */
+  events: string;
   /** Whether the choice is whole. */
   isLast: boolean;
-  /** Server-sent events. */
-  events: string;
 }
 
-/** Computes vectors or scores of whole texts, group by group. */
-export interface EngineEncoder extends EngineHandle {
-  /** Begins an empty group. */
-  clear(): void;
-  /** Adds a text. Returns whether the group is full, and should be computed. */
-  add(tokens: Int32Array): boolean;
-  /**
-   * Begins to compute the group. The work is cancelled when the word at cancelAddress() is `id`.
-   * Returns the number of steps that are left, as advance() does.
-   */
-  begin(id: number): EngineResult<number>;
-  /** Computes a step: a layer, or a batch of tokens. After an error there are no texts. */
-  advance(): EngineResult<number>;
-  /** The embedding of a text, after the last step: at most its first `dimensions` numbers. */
-  embedding(
-    text: number,
-    pooling: string,
-    dimensions: number,
-    normalizes: boolean,
-  ): EngineResult<Float32Array>;
-  /** The scores of a text, after the last step. The first one is for ranking. */
-  scores(text: number): EngineResult<Float32Array>;
+export interface EngineEncodingRequest {
+  /** The tokens of each text. */
+  texts: readonly Int32Array[];
+  /** "mean", "cls" or "last" for vectors; "rank" for scores. */
+  pooling: string;
+  /** The number of first numbers of each vector to keep; 0: all. */
+  dimensions: number;
+  /** Whether vectors are scaled to the length 1. */
+  normalizes: boolean;
+  /** See EngineGenerateOptions. */
+  id: number;
+}
+
+export interface EngineEncodingEvent {
+  /** The number of texts that are done. */
+  nDone: number;
+  /** One for each text, in the last event. */
+  rows: Float32Array[];
+  isLast: boolean;
 }
 
 export interface EngineSessionOptions {
@@ -370,6 +381,8 @@ export interface EngineSessionOptions {
 export interface EngineAnswerRequest {
   /** The tools that the answer may call: a JSON list as in OpenAI's API. */
   tools: string;
+  /** See EngineConversation. */
+  toolChoice: string;
   /** A JSON schema that the answer must match, and how many spaces each of its levels has. */
   schema: string;
   indent: number;
@@ -383,28 +396,14 @@ export interface EngineAnswerRequest {
   prefix: string;
   /** After so many tokens a thought is ended; -1: by the model alone. */
   maxThinkingTokens: number;
-  /** Divide the answer into thoughts, text and calls; otherwise it is all text. */
-  isDivided: boolean;
   /** The plan is cancelled when the word at cancelAddress() has this value. */
   id: number;
-}
-
-/** What a piece of an answer adds. */
-export interface EngineDelta {
-  /** Complete characters that are now certain; may be empty. */
-  text: string;
-  /** Of a thought. */
-  reasoning: string;
-  /** One for each call; only the first of a call has the name. */
-  toolCalls: { index: number; name?: string; arguments: string }[];
 }
 
 /** A planned answer, for one generation. */
 export interface EngineAnswer extends EngineHandle {
   /** What is probably a mistake in the schema, in words. */
   warnings(): string[];
-  /** Returns what the text adds. A session that writes the answer does this itself. */
-  read(text: string, isLast: boolean): EngineDelta;
 }
 
 /** It also has every number of {@link EngineSampling}. */
@@ -430,32 +429,36 @@ export interface EngineGenerateOptions {
   nKept: number;
 }
 
-export interface EngineStep extends EngineDelta {
-  /** Prompt tokens computed so far, or found in the context. */
-  nPromptDone: number;
-  /** Tokens computed in this step: of the prompt, or left from before. */
-  nComputed: number;
-  /** Tokens that were guessed and computed ahead so far, and those of them that were sampled. */
-  nGuessed: number;
-  nAccepted: number;
-  /** Tokens that a full context dropped so far. */
-  nDropped: number;
-  /** The token sampled in this step; -1 while the prompt is computed and in the last step. */
+/** What one step adds to an answer: a token, or text that was held back. */
+export interface EngineAnswerEvent {
+  /** Complete characters that are now certain; may be empty. */
+  text: string;
+  /** Of a thought. */
+  reasoning: string;
+  /** One for each call; only the first of a call has the id and the name. */
+  toolCalls: { index: number; id?: string; name?: string; arguments: string }[];
+  /** The sampled token; -1 in the last event. */
   token: number;
   /** If they are measured: of the sampled token, and of the most probable ones, best first. */
   logprob: number;
   topTokens: Int32Array;
   topLogprobs: Float32Array;
-  /** "none" until the last step. */
+  /** Prompt tokens computed so far, or found in the context, and those found there. */
+  nPromptDone: number;
+  nCached: number;
+  /** Tokens sampled so far. */
+  nGenerated: number;
+  /** Tokens that were guessed and computed ahead so far, and those of them that were sampled. */
+  nGuessed: number;
+  nAccepted: number;
+  /** Tokens that a full context dropped so far. */
+  nDropped: number;
+  /** The time of the prompt so far, and of what follows it. */
+  promptMs: number;
+  decodeMs: number;
+  /** "none" until the last event. */
   finishReason: 'none' | 'stop' | 'length' | 'context' | 'cancelled';
-}
-
-/** The result of computing a batch of tokens. */
-export interface EngineBatch {
-  /** Tokens that are still to be computed. */
-  nLeft: number;
-  /** The logits after the last token; empty until it is computed. */
-  logits: Float32Array;
+  isLast: boolean;
 }
 
 export interface EnginePages {
@@ -487,23 +490,26 @@ export interface EngineImageRows {
 
 export interface EngineSession extends EngineHandle {
   /**
-   * Begins to continue the context with a prompt, which may be empty. Returns how many of the
-   * prompt's tokens were found in the context.
+   * Begins an answer to a prompt that continues the context and may be empty. Its events arrive
+   * while EngineModel.advance() computes; errors end it, also when it begins.
    */
   start(
     prompt: Int32Array,
     answer: EngineAnswer,
     options: EngineGenerateOptions,
-  ): EngineResult<number>;
-  /** Computes one batch of the prompt, at most `maxBatch` tokens, or samples one token. */
-  step(maxBatch: number): EngineResult<EngineStep>;
+    onEvent: (event: EngineResult<EngineAnswerEvent>) => void,
+  ): void;
   /**
-   * Begins to append tokens without a generation. `id`: see EngineGenerateOptions. Returns the
-   * number of tokens to compute, including those left from before.
+   * Appends tokens without generating any, and passes on the logits after the last one. Errors
+   * arrive there, too, and leave the session as it was. `id`: see EngineGenerateOptions.
    */
-  begin(tokens: Int32Array, id: number): EngineResult<number>;
+  append(
+    tokens: Int32Array,
+    id: number,
+    onLogits: (logits: EngineResult<Float32Array>) => void,
+  ): void;
   /**
-   * Gives a picture to the next start() or begin(), which checks it and whose tokens include the
+   * Gives a picture to the next start() or append(), which checks it and whose tokens include the
    * picture's. Not needed if these tokens are found in the context, or the session holds the
    * picture. Returns the number of pictures given so far.
    */
@@ -511,16 +517,10 @@ export interface EngineSession extends EngineHandle {
   /** The first token of each picture in the context; -1 if its rows are missing after restore(). */
   heldImages(): Int32Array;
   /**
-   * Computes a batch of at most `maxBatch` tokens after begin(). After an error the session is as
-   * it was before begin().
+   * Ends an answer or an append; its last event or error arrives before this returns. An unfinished
+   * prompt or append is undone; if it replaces the context, its computed batches stay.
    */
-  advance(maxBatch: number): EngineResult<EngineBatch>;
-  /**
-   * Ends the work of start() or begin(). An unfinished prompt or append is undone; if it replaces
-   * the context, its computed batches stay. Returns what a generation held back; null if there was
-   * none.
-   */
-  cancel(): EngineResult<EngineDelta | null>;
+  cancel(): void;
   /** The session's state, for restore(). */
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
   /** Restores a saved state. After an error the session is as it was. */

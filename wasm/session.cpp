@@ -63,56 +63,36 @@ SharedImage to_image(const val& fields) {
   return image;
 }
 
-val EngineSession::start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer,
-                         const val& options) {
-  GenerationOptions core_options;
-  core_options.images = std::exchange(images_, {});
-  answer->plan().constrain(core_options);
-  read_generation_options(options, core_options);
-  const auto n_cached = begin_generation(to_ids(prompt), core_options);
-  if (!n_cached.ok()) return failure(n_cached.error());
-  answer_ = answer;
-  return success(val(to_number(n_cached.value())));
+void EngineSession::start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer,
+                          const val& options, const val& on_event) {
+  AnswerJob job{.prompt = to_ids(prompt),
+                .options = {},
+                .plan = answer->plan(),
+                .deliver = [on_event](const Result<AnswerEvent>& event) {
+                  on_event(event.ok() ? success(to_js(event.value())) : failure(event.error()));
+                }};
+  job.options.images = std::exchange(images_, {});
+  read_generation_options(options, job.options);
+  submit(std::move(job));
 }
 
-val EngineSession::step(double max_batch) {
-  const auto step = next_step(max_batch);
-  if (!step.ok()) return failure(step.error());
-  val fields = val::object();
-  set(fields, "nPromptDone", step.value().n_prompt_done);
-  set(fields, "nComputed", step.value().n_computed);
-  set(fields, "nGuessed", step.value().n_guessed);
-  set(fields, "nAccepted", step.value().n_accepted);
-  set(fields, "nDropped", step.value().n_dropped);
-  set(fields, "token", step.value().token);
-  set_delta(fields, answer_->push(step.value().text, step.value().is_last()));
-  set(fields, "logprob", step.value().logprob);
-  std::vector<TokenId> tokens;
-  std::vector<float> logprobs;
-  for (const Candidate& candidate : step.value().top) {
-    tokens.push_back(candidate.token);
-    logprobs.push_back(candidate.weight);
-  }
-  set(fields, "topTokens", to_js_ids(tokens));
-  set(fields, "topLogprobs", to_js_floats(logprobs));
-  set(fields, "finishReason", finish_reason_name(answer_->finish(step.value().finish)));
-  return success(fields);
+void EngineSession::submit(AnswerJob job) {
+  runner_->cancel(*session_);
+  job.session = session_.get();
+  runner_->submit(std::move(job));
 }
 
-val EngineSession::cancel() {
-  if (!generation_) return to_js(session_->abandon());
-  const auto step = generation_->cancel();
-  generation_.reset();
-  if (!step.ok()) return failure(step.error());
-  return success(answer_ ? answer_->read(step.value().text, true) : val::null());
-}
-
-val EngineSession::begin(const val& tokens, double id) {
-  generation_.reset();
-  const std::vector<SharedImage> images = std::exchange(images_, {});
-  const Status status =
-      session_->begin(to_ids(tokens), {.cancellation = to_cancellation(id), .images = images});
-  return status.ok() ? success(val(to_number(session_->n_left()))) : failure(status.error());
+void EngineSession::append(const val& tokens, double id, const val& on_logits) {
+  runner_->cancel(*session_);
+  runner_->submit(AppendJob{.tokens = to_ids(tokens),
+                            .images = std::exchange(images_, {}),
+                            .cancellation = to_cancellation(id),
+                            .deliver =
+                                [on_logits](const Result<std::span<const float>>& logits) {
+                                  on_logits(logits.ok() ? success(to_js_floats(logits.value()))
+                                                        : failure(logits.error()));
+                                },
+                            .session = session_.get()});
 }
 
 uint32_t EngineSession::give_image(const val& image) {
@@ -129,16 +109,6 @@ val EngineSession::held_images() const {
   return to_js_ids(ids);
 }
 
-val EngineSession::advance(double max_batch) {
-  const Status status = session_->advance(from_number<uint32_t>(max_batch));
-  if (!status.ok()) return failure(status.error());
-  const uint32_t n_left = session_->n_left();
-  val fields = val::object();
-  set(fields, "nLeft", n_left);
-  set(fields, "logits", to_js_floats(n_left == 0 ? session_->logits() : std::span<const float>()));
-  return success(fields);
-}
-
 val EngineSession::save() const {
   const auto state = save_state(*session_);
   if (!state.ok()) return failure(state.error());
@@ -148,7 +118,7 @@ val EngineSession::save() const {
 }
 
 val EngineSession::restore(const val& bytes) {
-  generation_.reset();
+  runner_->cancel(*session_);
   const auto copy = copy_bytes(bytes, "a session's state");
   if (!copy.ok()) return failure(copy.error());
   return to_js(restore_state(*session_, copy.value().bytes()));
@@ -157,18 +127,18 @@ val EngineSession::restore(const val& bytes) {
 val EngineSession::fork() const {
   auto fork = session_->fork();
   if (!fork.ok()) return failure(fork.error());
-  return success(val(std::make_shared<EngineSession>(loaded_, siblings_, std::move(fork.value()))));
+  return success(val(std::make_shared<EngineSession>(loaded_, runner_, std::move(fork.value()))));
 }
 
 val EngineSession::tokens() const { return to_js_ids(session_->tokens()); }
 
 val EngineSession::truncate(double n_positions) {
-  generation_.reset();
+  runner_->cancel(*session_);
   return to_js(session_->truncate(from_number<uint32_t>(n_positions)));
 }
 
 uint32_t EngineSession::keep_prefix(const val& tokens) {
-  generation_.reset();
+  runner_->cancel(*session_);
   return session_->keep_prefix(to_ids(tokens));
 }
 
@@ -186,44 +156,6 @@ val EngineSession::kv_pages() const {
   set(fields, "table", to_js_array("Uint32Array", rows.pages()));
   set(fields, "users", to_js_array("Uint32Array", std::span<const uint32_t>(users)));
   return fields;
-}
-
-Result<uint32_t> EngineSession::begin_generation(const std::vector<TokenId>& prompt,
-                                                 const GenerationOptions& options) {
-  generation_.reset();
-  answer_ = nullptr;
-  KINGLET_ASSIGN(generation_, Generation::start(*session_, *loaded_->tokenizer, prompt, options));
-  return generation_->n_prompt_done();
-}
-
-Result<GenerationStep> EngineSession::next_step(double max_batch) {
-  if (!generation_) {
-    return Error{ErrorCode::invalid_argument, "a step needs a generation under way"};
-  }
-  decode_jointly();
-  auto step = generation_->step(from_number<uint32_t>(max_batch));
-  if (!step.ok() || step.value().is_last()) generation_.reset();
-  return step;
-}
-
-// The most answers that are computed in one pass. More would hardly be faster.
-constexpr uint32_t kMostJoint = 8;
-
-// If this session has a token to compute, computes those of other sessions in the same pass. The
-// sessions take turns, so that one of them does this in each round.
-void EngineSession::decode_jointly() {
-  if (siblings_->all.size() < 2 || !generation_->draws_next() || !session_->can_join()) return;
-  std::vector<RunningAnswer> answers{{session_.get(), &*generation_}};
-  for (EngineSession* other : siblings_->all) {
-    if (other == this || !other->generation_ || other->n_ctx() != n_ctx()) continue;
-    answers.push_back({other->session_.get(), &*other->generation_});
-  }
-  if (answers.size() < 2) return;
-  if (!std::exchange(siblings_->is_tried, true)) {
-    auto made = JointDecoding::create(loaded_->model, thread_pool(), kMostJoint);
-    if (made.ok()) siblings_->joint_decoding = std::move(made.value());
-  }
-  if (siblings_->joint_decoding) siblings_->joint_decoding->compute(answers);
 }
 
 val to_js_kinds(const SequenceBytes& sequence) {
@@ -246,13 +178,13 @@ Result<SequenceOptions> to_session_options(const val& fields) {
   return options;
 }
 
-val new_session(std::shared_ptr<const LanguageModel> loaded,
-                std::shared_ptr<ModelSessions> siblings, const val& fields) {
+val new_session(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
+                const val& fields) {
   const auto options = to_session_options(fields);
   if (!options.ok()) return failure(options.error());
   auto session = Session::create(loaded->model, thread_pool(), options.value());
   if (!session.ok()) return failure(session.error());
-  return success(val(std::make_shared<EngineSession>(std::move(loaded), std::move(siblings),
+  return success(val(std::make_shared<EngineSession>(std::move(loaded), std::move(runner),
                                                      std::move(session.value()))));
 }
 
@@ -262,12 +194,10 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
   class_<EngineSession>("EngineSession")
       .smart_ptr<std::shared_ptr<EngineSession>>("EngineSession")
       .function("start", &EngineSession::start)
-      .function("step", &EngineSession::step)
       .function("cancel", &EngineSession::cancel)
-      .function("begin", &EngineSession::begin)
+      .function("append", &EngineSession::append)
       .function("giveImage", &EngineSession::give_image)
       .function("heldImages", &EngineSession::held_images)
-      .function("advance", &EngineSession::advance)
       .function("save", &EngineSession::save)
       .function("restore", &EngineSession::restore)
       .function("fork", &EngineSession::fork)

@@ -3,15 +3,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "answers/runner.h"
 #include "base/result.h"
 #include "model/images.h"
 #include "session/generation.h"
-#include "session/joint_decoding.h"
 #include "session/language_model.h"
 #include "session/session.h"
 #include "wasm/answer.h"
@@ -19,44 +18,29 @@
 
 namespace kinglet {
 
-class EngineSession;
-
 // { k, v }: the names of the kinds in which keys and values are stored.
 val to_js_kinds(const SequenceBytes& sequence);
-
-// All sessions of a model: they decode jointly.
-struct ModelSessions {
-  std::vector<EngineSession*> all;
-  std::optional<JointDecoding> joint_decoding;
-  bool is_tried = false;  // whether joint_decoding was made, or cannot be
-};
 
 // Sessions share the model and keep it alive, even when JavaScript deletes it first.
 class EngineSession {
  public:
-  EngineSession(std::shared_ptr<const LanguageModel> loaded,
-                std::shared_ptr<ModelSessions> siblings, std::unique_ptr<Session> session)
-      : loaded_(std::move(loaded)), siblings_(std::move(siblings)), session_(std::move(session)) {
-    siblings_->all.push_back(this);
-  }
-  ~EngineSession() { std::erase(siblings_->all, this); }
+  EngineSession(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
+                std::unique_ptr<Session> session)
+      : loaded_(std::move(loaded)), runner_(std::move(runner)), session_(std::move(session)) {}
+  ~EngineSession() { runner_->cancel(*session_); }
   EngineSession(const EngineSession&) = delete;
   EngineSession& operator=(const EngineSession&) = delete;
 
-  val start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer, const val& options);
+  void start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer, const val& options,
+             const val& on_event);
 
-  val step(double max_batch);
+  void append(const val& tokens, double id, const val& on_logits);
 
-  val cancel();
-
-  val begin(const val& tokens, double id);
+  void cancel() { runner_->cancel(*session_); }
 
   uint32_t give_image(const val& image);
 
   val held_images() const;
-
-  // The last batch also returns the logits.
-  val advance(double max_batch);
 
   val save() const;
 
@@ -88,22 +72,14 @@ class EngineSession {
 
   // The rest is for C++.
 
-  // Begins a generation. Returns how many of the prompt's tokens were found in the context.
-  Result<uint32_t> begin_generation(const std::vector<TokenId>& prompt,
-                                    const GenerationOptions& options);
-
-  // Computes the next step of the generation.
-  Result<GenerationStep> next_step(double max_batch);
+  // Writes an answer in this session.
+  void submit(AnswerJob job);
 
  private:
-  void decode_jointly();
-
   std::shared_ptr<const LanguageModel> loaded_;
-  std::shared_ptr<ModelSessions> siblings_;
+  std::shared_ptr<Runner> runner_;
   std::unique_ptr<Session> session_;
-  std::optional<Generation> generation_;
-  std::shared_ptr<EngineAnswer> answer_;  // of the generation; null: the caller reads its steps
-  std::vector<SharedImage> images_;       // for the next start() or begin()
+  std::vector<SharedImage> images_;  // for the next start() or append()
 };
 
 // Returns a picture's rows from an EngineImageRows.
@@ -113,7 +89,7 @@ SharedImage to_image(const val& fields);
 Result<SequenceOptions> to_session_options(const val& fields);
 
 // Returns an EngineSession, or an error.
-val new_session(std::shared_ptr<const LanguageModel> loaded,
-                std::shared_ptr<ModelSessions> siblings, const val& options);
+val new_session(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
+                const val& options);
 
 }  // namespace kinglet

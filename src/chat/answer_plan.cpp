@@ -82,7 +82,8 @@ Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& 
   AnswerPlan plan{.format = format,
                   .tools = std::move(tools),
                   .prompt = std::string(prompt),
-                  .prefix = std::string(prefix)};
+                  .prefix = std::string(prefix),
+                  .n_calls_most = demands.may_call_several ? SIZE_MAX : 1};
   const bool is_thinking = plan.reader().is_thinking();
   KINGLET_ASSIGN(plan.grammar, grammar_of(demands, plan, is_thinking, tokenizer));
   if (demands.schema != nullptr) plan.warnings = warnings_of_schema(*demands.schema);

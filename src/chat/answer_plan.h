@@ -23,13 +23,13 @@ namespace kinglet {
 
 // What a caller demands of an answer.
 struct AnswerDemands {
-  Json tools = Json::array();     // that the answer may call: see CallRules
-  bool must_call = false;         // the answer must be a call; then `schema` says nothing
-  bool may_call_several = true;   // if it must call
-  const Json* schema = nullptr;   // a JSON schema that the answer must match
-  size_t indent = 0;              // for the schema: see SchemaOptions
-  bool open_objects = false;      // for the schema: see SchemaOptions
-  std::string_view grammar = {};  // GBNF that the whole answer must match
+  Json tools = Json::array();  // that the answer may call: see CallRules
+  bool must_call = false;      // the answer must be a call; then `schema` says nothing
+  bool may_call_several = true;
+  const Json* schema = nullptr;                  // a JSON schema that the answer must match
+  size_t indent = 0;                             // for the schema: see SchemaOptions
+  bool open_objects = false;                     // for the schema: see SchemaOptions
+  std::string_view grammar = {};                 // GBNF that the whole answer must match
   std::optional<uint32_t> n_thinking_most = {};  // tokens of a thought; nullopt: any number
   Cancellation cancellation = {};                // ends the making of a grammar
 };
@@ -37,8 +37,9 @@ struct AnswerDemands {
 struct AnswerPlan {
   AnswerFormat format;
   std::vector<KnownTool> tools;
-  std::string prompt;  // the end of the text that the answer continues
-  std::string prefix;  // what the answer begins with, as if the model had written it
+  std::string prompt;              // the end of the text that the answer continues
+  std::string prefix;              // what the answer begins with, as if the model had written it
+  size_t n_calls_most = SIZE_MAX;  // further calls are left out of the answer
   std::optional<ThoughtLimit> thought_limit = {};
   SharedGrammar grammar = {};              // of what the model writes; null: any text
   std::vector<std::string> warnings = {};  // of the schema: see warnings_of_schema()

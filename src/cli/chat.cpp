@@ -124,7 +124,7 @@ class PictureFiles {
  public:
   PictureFiles(const ChatOptions& options, Run& run) : options_(options), run_(run) {}
 
-  Result<openai::PictureParts> read(const std::string& path, const Cancellation& cancellation) {
+  Result<PictureParts> read(const std::string& path, const Cancellation& cancellation) {
     if (const auto known = known_.find(path); known != known_.end()) return known->second;
     if (reader_ == nullptr) {
       KINGLET_ASSIGN(reader_,
@@ -140,7 +140,7 @@ class PictureFiles {
   const ChatOptions& options_;
   Run& run_;
   std::unique_ptr<PictureFileReader> reader_;
-  std::map<std::string, openai::PictureParts> known_;
+  std::map<std::string, PictureParts> known_;
 };
 
 // Handles the lines of the person at the terminal: messages to the model, and commands, which begin

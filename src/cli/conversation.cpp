@@ -6,12 +6,11 @@
 #include <iterator>
 #include <utility>
 
+#include "answers/answer_message.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "cli/input.h"
 #include "cli/rate.h"
-#include "openai/answer_writer.h"
-#include "openai/chat_events.h"
 #include "openai/messages.h"
 #include "openai/picture_parts.h"
 
@@ -42,25 +41,6 @@ Error error_of(const openai::ApiResult<T>& result) {
 Json tool_choice(const std::string& given) {
   if (given == "auto" || given == "none" || given == "required") return given;
   return {{"type", "function"}, {"function", {{"name", given}}}};
-}
-
-// Adds what a step adds to the answer, a message of the conversation.
-void add_to(Json& message, const AnswerDelta& added) {
-  const auto add = [&](const char* key, const std::string& text) {
-    if (text.empty()) return;
-    Json& known = message[key];
-    known = known.is_null() ? text : known.as_string() + text;
-  };
-  add("content", added.text);
-  add("reasoning_content", added.thought);
-  for (const CallDelta& call : added.calls) {
-    if (call.name) {
-      message["tool_calls"].push_back({{"id", openai::random_name(9)},
-                                       {"type", "function"},
-                                       {"function", {{"name", *call.name}, {"arguments", ""}}}});
-    }
-    message["tool_calls"].as_array().back()["function"]["arguments"].as_string() += call.arguments;
-  }
 }
 
 }  // namespace
@@ -170,13 +150,13 @@ Json Conversation::request() const {
   return body;
 }
 
-Result<openai::ChatRequest> Conversation::read_request(const Cancellation& cancellation) const {
+Result<openai::GenerationRequest> Conversation::read_request(
+    const Cancellation& cancellation) const {
   const openai::ServedModel model(
       run_.loaded, layout_,
       {.name = {}, .n_ctx = run_.session->n_ctx(), .trusts_content = options_.trust_content});
-  const openai::Look look =
-      [&](const std::string& path) -> openai::ApiResult<openai::PictureParts> {
-    KINGLET_ASSIGN(openai::PictureParts parts, read_picture_(path, cancellation));
+  const openai::Look look = [&](const std::string& path) -> openai::ApiResult<PictureParts> {
+    KINGLET_ASSIGN(PictureParts parts, read_picture_(path, cancellation));
     return parts;
   };
   auto read = openai::read_chat_request(request(), model, look);
@@ -196,43 +176,38 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   auto first_token = start;
-  KINGLET_ASSIGN(const openai::ChatRequest asked, read_request(cancellation));
+  KINGLET_ASSIGN(const openai::GenerationRequest asked, read_request(cancellation));
   for (const std::string& warning : asked.warnings) listener.on_warning(warning);
   const std::vector<TokenId>& prompt = asked.prompts.front().tokens;
-  KINGLET_ASSIGN(Generation generation,
-                 Generation::start(*run_.session, *run_.loaded.tokenizer, prompt, asked.options));
-  const uint32_t n_reused = generation.n_prompt_done();
-  openai::ChatEvents events(asked);
+  KINGLET_ASSIGN(Answer answer, Answer::start(*run_.session, *run_.loaded.tokenizer, prompt,
+                                              asked.options, asked.answer));
   Json message = message_of("assistant", "");
-  size_t n_generated = 0;
-  uint32_t n_accepted = 0;
-  for (FinishReason reason = FinishReason::none; reason == FinishReason::none;) {
-    KINGLET_ASSIGN(const GenerationStep step, generation.step());
-    if (n_generated == 0) {
-      listener.on_prompt(step.n_prompt_done, static_cast<uint32_t>(prompt.size()));
+  AnswerEvent event;
+  while (!event.is_last()) {
+    KINGLET_ASSIGN(event, answer.step());
+    const AnswerCounts& counts = event.counts;
+    if (counts.n_generated <= 1 && event.has_token()) first_token = Clock::now();
+    if (counts.n_generated <= 1) {
+      listener.on_prompt(counts.n_prompt_done, static_cast<uint32_t>(prompt.size()));
     }
-    if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
-    if (const auto event = events.read(step, nullptr)) {
-      add_to(message, event->added);
-      listener.on_added(event->added);
-    }
-    reason = step.finish;
-    n_accepted = step.n_accepted;
+    if (event.added.empty()) continue;
+    add_to(message, event.added);
+    listener.on_added(event.added);
   }
-  if (message.contains("tool_calls") && events.finish() != "tool_calls") {
+  if (message.contains("tool_calls") && !event.calls_tools) {
     listener.on_warning("the answer ended within a call, which is left out of the conversation");
     message.erase("tool_calls");
   }
   if (options_.show_speed) {
     const auto end = Clock::now();
-    // Computing the prompt already gives the first token.
-    const size_t n_decoded = n_generated > 0 ? n_generated - 1 : 0;
+    const AnswerCounts& counts = event.counts;
     std::fprintf(stderr,
                  "\nprompt: %zu tokens, %u of them known, %.1f tokens/s; "
-                 "answer: %zu tokens, %u of them guessed, %.1f tokens/s; %.1f s\n",
-                 prompt.size(), n_reused,
-                 per_second(prompt.size() - n_reused, seconds_between(start, first_token)),
-                 n_generated, n_accepted, per_second(n_decoded, seconds_between(first_token, end)),
+                 "answer: %u tokens, %u of them guessed, %.1f tokens/s; %.1f s\n",
+                 prompt.size(), counts.n_cached,
+                 per_second(prompt.size() - counts.n_cached, seconds_between(start, first_token)),
+                 counts.n_generated, counts.n_accepted,
+                 per_second(counts.n_decoded(), seconds_between(first_token, end)),
                  seconds_between(start, end));
   }
   return message;

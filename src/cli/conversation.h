@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "answers/answer.h"
 #include "base/cancellation.h"
 #include "base/result.h"
-#include "chat/chat_answer.h"
 #include "chat/chat_layout.h"
 #include "cli/commands.h"
 #include "cli/run.h"
@@ -40,8 +40,8 @@ struct AnswerListener {
 };
 
 // Reads the picture in the file `path`.
-using ReadPicture = std::function<Result<openai::PictureParts>(const std::string& path,
-                                                               const Cancellation& cancellation)>;
+using ReadPicture =
+    std::function<Result<PictureParts>(const std::string& path, const Cancellation& cancellation)>;
 
 // Each answer is one to a request of OpenAI's chat API, which the program makes of the messages and
 // its own options.
@@ -79,7 +79,7 @@ class Conversation {
   Conversation(Run& run, ChatLayout layout, const ChatOptions& options, ReadPicture read_picture);
 
   Json request() const;
-  Result<openai::ChatRequest> read_request(const Cancellation& cancellation) const;
+  Result<openai::GenerationRequest> read_request(const Cancellation& cancellation) const;
   Result<Json> generate(const AnswerListener& listener, const Cancellation& cancellation);
 
   Run& run_;

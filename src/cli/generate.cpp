@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "answers/answer.h"
 #include "chat/answer_plan.h"
 #include "cli/commands.h"
 #include "cli/images.h"
@@ -80,9 +81,8 @@ Result<ImagePrompt> encode_prompt(const GenerateOptions& options, Run& run) {
   return encode_with_images(tokenizer, text, {}, kImageMark, pictures, encoding);
 }
 
-// Reads the file of the grammar or of the schema, if there is one, and sets what it demands.
-Status constrain(const GenerateOptions& options, const Tokenizer& tokenizer,
-                 GenerationOptions& generation) {
+// Reads the file of the grammar or of the schema, if there is one.
+Result<AnswerPlan> plan(const GenerateOptions& options, const Tokenizer& tokenizer) {
   std::string grammar;
   std::optional<Json> schema;
   if (!options.grammar.empty()) {
@@ -94,12 +94,7 @@ Status constrain(const GenerateOptions& options, const Tokenizer& tokenizer,
   const AnswerDemands demands{.schema = schema ? &*schema : nullptr,
                               .open_objects = options.open_objects,
                               .grammar = grammar};
-  KINGLET_ASSIGN(const AnswerPlan plan, plan_answer({}, demands, "", "", tokenizer));
-  for (const std::string& warning : plan.warnings) {
-    report(warning);
-  }
-  plan.constrain(generation);
-  return {};
+  return plan_answer({}, demands, "", "", tokenizer);
 }
 
 }  // namespace
@@ -107,33 +102,27 @@ Status constrain(const GenerateOptions& options, const Tokenizer& tokenizer,
 Status generate(GenerateOptions options) {
   KINGLET_TRY(check_utf8("prompt", options.prompt));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
-  KINGLET_TRY(constrain(options, *run->loaded.tokenizer, options.generation));
+  KINGLET_ASSIGN(const AnswerPlan answer_plan, plan(options, *run->loaded.tokenizer));
+  for (const std::string& warning : answer_plan.warnings) report(warning);
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   KINGLET_ASSIGN(ImagePrompt composed, encode_prompt(options, *run));
   const std::vector<TokenId>& prompt = composed.tokens;
   options.generation.images = std::move(composed.images);
-  KINGLET_ASSIGN(Generation generation, Generation::start(*run->session, *run->loaded.tokenizer,
-                                                          prompt, options.generation));
+  KINGLET_ASSIGN(Answer answer, Answer::start(*run->session, *run->loaded.tokenizer, prompt,
+                                              options.generation, answer_plan));
   const auto start = Clock::now();
   auto first_token = start;
-  size_t n_generated = 0;
-  FinishReason reason = FinishReason::none;
-  uint32_t n_guessed = 0;
-  uint32_t n_accepted = 0;
+  AnswerEvent event;
   ProgressBar bar("Reading");
-  while (reason == FinishReason::none) {
-    KINGLET_ASSIGN(const GenerationStep step, generation.step());
-    if (step.token == kNoToken) bar.update(step.n_prompt_done, prompt.size());
-    if (!step.text.empty()) bar.clear();
-    if (step.token != kNoToken && n_generated++ == 0) first_token = Clock::now();
-    show(step.text);
-    reason = step.finish;
-    n_guessed = step.n_guessed;
-    n_accepted = step.n_accepted;
+  while (!event.is_last()) {
+    KINGLET_ASSIGN(event, answer.step());
+    if (!event.has_token()) bar.update(event.counts.n_prompt_done, prompt.size());
+    if (event.has_token() && event.counts.n_generated == 1) first_token = Clock::now();
+    if (!event.added.text.empty()) bar.clear();
+    show(event.added.text);
   }
   std::fputc('\n', stdout);
-  // Computing the prompt already gives the first token.
-  const size_t n_decoded = n_generated > 0 ? n_generated - 1 : 0;
+  const uint32_t n_decoded = event.counts.n_decoded();
   const double prompt_seconds = seconds_between(start, first_token);
   const double decode_seconds = seconds_between(first_token, Clock::now());
   if (options.run.measures_kernels) {
@@ -142,7 +131,8 @@ Status generate(GenerateOptions options) {
   if (options.show_speed) {
     print_speed("prompt", prompt.size(), prompt_seconds);
     print_speed("answer", n_decoded, decode_seconds);
-    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", n_guessed, n_accepted);
+    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", event.counts.n_guessed,
+                 event.counts.n_accepted);
     std::fprintf(stderr, "kernels: %.*s, %zu threads\n",
                  static_cast<int>(run->loaded.model.kernels().name.size()),
                  run->loaded.model.kernels().name.data(), run->pool.n_threads());

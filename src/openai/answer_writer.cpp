@@ -1,11 +1,12 @@
 #include "openai/answer_writer.h"
 
 #include <ctime>
-#include <random>
 #include <utility>
 
+#include "answers/answer_message.h"
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/random_name.h"
 #include "base/utf8.h"
 
 namespace kinglet::openai {
@@ -26,17 +27,27 @@ std::string json_name(std::string text) {
   return name;
 }
 
+Json chunk_of(const CallDelta& call) {
+  Json chunk = {{"index", call.index}};
+  Json function = Json::object();
+  if (call.name) {
+    chunk["id"] = call.id;
+    chunk["type"] = "function";
+    function["name"] = *call.name;
+  }
+  function["arguments"] = call.arguments;
+  chunk["function"] = std::move(function);
+  return chunk;
+}
+
 std::string data_event(const std::string& data) { return cat("data: ", data, "\n\n"); }
 
 }  // namespace
 
-std::string random_name(size_t length) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  std::random_device random;
-  std::string name;
-  while (name.size() < length) name += kAlphabet[random() % kAlphabet.size()];
-  return name;
+std::string_view finish_name(const AnswerEvent& last) {
+  if (last.calls_tools) return "tool_calls";
+  const bool is_cut = last.finish == FinishReason::length || last.finish == FinishReason::context;
+  return is_cut ? "length" : "stop";
 }
 
 Json Usage::to_json() const {
@@ -59,20 +70,21 @@ AnswerWriter::AnswerWriter(const GenerationRequest& request, const Tokenizer& to
 
 void AnswerWriter::begin_choice(const GenerationPrompt& prompt, bool is_first_of_prompt,
                                 uint32_t index, std::vector<Json>& chunks) {
-  last_ = {};
   if (is_first_of_prompt) usage_.prompt_tokens += prompt.tokens.size();
   counts_cached_ = is_first_of_prompt;
   begin(prompt, index, chunks);
 }
 
-void AnswerWriter::read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks) {
-  if (std::exchange(counts_cached_, false)) usage_.cached_tokens += n_cached;
-  usage_.completion_tokens += step.token != kNoToken;
-  usage_.guessed_tokens += step.n_guessed - last_.n_guessed;
-  usage_.accepted_guesses += step.n_accepted - last_.n_accepted;
-  last_.n_guessed = step.n_guessed;
-  last_.n_accepted = step.n_accepted;
-  add(step, chunks);
+void AnswerWriter::read(const AnswerEvent& event, std::vector<Json>& chunks) {
+  if (event.is_last()) {
+    const AnswerCounts& counts = event.counts;
+    if (counts_cached_) usage_.cached_tokens += counts.n_cached;
+    usage_.completion_tokens += counts.n_generated;
+    usage_.reasoning_tokens += counts.n_thought;
+    usage_.guessed_tokens += counts.n_guessed;
+    usage_.accepted_guesses += counts.n_accepted;
+  }
+  add(event, chunks);
 }
 
 std::string AnswerWriter::event(const Json& chunk) const { return data_event(print(chunk)); }
@@ -95,14 +107,22 @@ Json AnswerWriter::token_logprob(TokenId token, float logprob) const {
   return {{"token", text}, {"bytes", std::move(bytes)}, {"logprob", logprob}};
 }
 
-Json AnswerWriter::chat_logprob(const GenerationStep& step) const {
-  if (!measures() || step.token == kNoToken) return nullptr;
-  Json told = token_logprob(step.token, step.logprob);
-  told["top_logprobs"] = Json::array();
-  for (const Candidate& other : step.top) {
-    told["top_logprobs"].push_back(token_logprob(other.token, other.weight));
+// The logprobs of a token and of the best ones in its place, as conversations have them.
+Json AnswerWriter::chat_logprob(const MeasuredToken& token) const {
+  Json made = token_logprob(token.token, token.logprob.value_or(0));
+  made["top_logprobs"] = Json::array();
+  for (const Candidate& other : token.top) {
+    made["top_logprobs"].push_back(token_logprob(other.token, other.weight));
   }
-  return told;
+  return made;
+}
+
+std::optional<Json> AnswerWriter::logprobs_of(const AnswerEvent& event) {
+  if (measures() && event.has_token()) waiting_.push_back(chat_logprob(event.token));
+  // The last tokens may have no text of their own.
+  const bool ends_with_logprobs = event.is_last() && !waiting_.empty();
+  if (event.added.empty() && !ends_with_logprobs) return std::nullopt;
+  return std::exchange(waiting_, Json::array());
 }
 
 // --- Choices
@@ -156,12 +176,10 @@ std::string ChoicesWriter::last_events() const {
 // --- Chat
 // ------------------------------------------------------------------------------------------
 
-ChatWriter::ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer)
-    : ChoicesWriter(request, tokenizer, "chatcmpl-", "chat.completion", "chat.completion.chunk"),
-      chat_(request) {}
+ChatWriter::ChatWriter(const GenerationRequest& request, const Tokenizer& tokenizer)
+    : ChoicesWriter(request, tokenizer, "chatcmpl-", "chat.completion", "chat.completion.chunk") {}
 
 void ChatWriter::begin_text(const GenerationPrompt&, std::vector<Json>& chunks) {
-  events_.emplace(chat_);
   Json& made = choice();
   made["message"] = {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}};
   made["finish_reason"] = nullptr;
@@ -170,24 +188,23 @@ void ChatWriter::begin_text(const GenerationPrompt&, std::vector<Json>& chunks) 
   add_chunk({{"role", "assistant"}, {"content", ""}}, nullptr, nullptr, chunks);
 }
 
-void ChatWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
-  if (auto event = events_->read(step, chat_logprob(step))) {
-    Json delta = add_delta(event->added);
+void ChatWriter::add(const AnswerEvent& event, std::vector<Json>& chunks) {
+  if (auto tokens = logprobs_of(event)) {
+    Json delta = add_delta(event.added);
     if (delta.empty()) delta["content"] = "";
     Json logprobs = nullptr;
     if (measures()) {
       Json& known = choice()["logprobs"]["content"];
-      for (const Json& token : event->logprobs.as_array()) known.push_back(token);
-      logprobs = {{"content", std::move(event->logprobs)}, {"refusal", nullptr}};
+      for (const Json& token : tokens->as_array()) known.push_back(token);
+      logprobs = {{"content", std::move(*tokens)}, {"refusal", nullptr}};
     }
     add_chunk(std::move(delta), nullptr, std::move(logprobs), chunks);
   }
-  if (!step.is_last()) return;
+  if (!event.is_last()) return;
   Json& message = choice()["message"];
   if (message.contains("tool_calls") && message["content"] == "") message["content"] = nullptr;
-  choice()["finish_reason"] = events_->finish();
-  count_thoughts(events_->n_thought_tokens());
-  add_chunk(Json::object(), events_->finish(), nullptr, chunks);
+  choice()["finish_reason"] = finish_name(event);
+  add_chunk(Json::object(), finish_name(event), nullptr, chunks);
 }
 
 void ChatWriter::add_chunk(Json delta, Json finish, Json logprobs,
@@ -200,34 +217,11 @@ void ChatWriter::add_chunk(Json delta, Json finish, Json logprobs,
 
 // Adds to the message, and returns the delta of the chunk: empty if there is nothing to add.
 Json ChatWriter::add_delta(const AnswerDelta& added) {
-  Json& message = choice()["message"];
+  add_to(choice()["message"], added);
   Json delta = Json::object();
-  const auto add = [&](const char* key, const std::string& text) {
-    if (text.empty()) return;
-    delta[key] = text;
-    Json& known = message[key];
-    if (known.is_null()) known = "";
-    known.as_string() += text;
-  };
-  add("reasoning_content", added.thought);
-  add("content", added.text);
-  for (const CallDelta& call : added.calls) delta["tool_calls"].push_back(add_call(call));
-  return delta;
-}
-
-Json ChatWriter::add_call(const CallDelta& added) {
-  Json& calls = choice()["message"]["tool_calls"];
-  Json delta = {{"index", added.index}};
-  if (!added.name) {
-    delta["function"] = {{"arguments", added.arguments}};
-    calls.as_array().back()["function"]["arguments"].as_string() += added.arguments;
-    return delta;
-  }
-  const Json call = {{"id", random_name(9)},
-                     {"type", "function"},
-                     {"function", {{"name", *added.name}, {"arguments", added.arguments}}}};
-  for (const auto& [name, value] : call.as_object()) delta[name] = value;
-  calls.push_back(call);
+  if (!added.thought.empty()) delta["reasoning_content"] = added.thought;
+  if (!added.text.empty()) delta["content"] = added.text;
+  for (const CallDelta& call : added.calls) delta["tool_calls"].push_back(chunk_of(call));
   return delta;
 }
 
@@ -300,15 +294,16 @@ void CompletionWriter::add_prompt(const std::vector<MeasuredToken>& tokens,
   add_chunk(prompt_->echo, std::move(echoed_), nullptr, chunks);
 }
 
-void CompletionWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
-  if (!step.prompt.empty()) add_prompt(step.prompt, chunks);
+void CompletionWriter::add(const AnswerEvent& event, std::vector<Json>& chunks) {
+  if (!event.prompt.empty()) add_prompt(event.prompt, chunks);
+  const bool is_measured = measures() && event.has_token();
   Json logprobs = no_logprobs();
-  if (measures() && step.token != kNoToken) {
-    add_logprob(token_text(step.token), step.logprob, step.top, logprobs);
+  if (is_measured) {
+    add_logprob(token_text(event.token.token), event.token.logprob, event.token.top, logprobs);
   }
-  const bool has_news = !step.text.empty() || (measures() && step.token != kNoToken);
-  if (has_news) add_chunk(step.text, std::move(logprobs), nullptr, chunks);
-  if (step.is_last()) add_chunk("", no_logprobs(), finish_name(step.finish), chunks);
+  const std::string& text = event.added.text;
+  if (!text.empty() || is_measured) add_chunk(text, std::move(logprobs), nullptr, chunks);
+  if (event.is_last()) add_chunk("", no_logprobs(), finish_name(event), chunks);
 }
 
 void CompletionWriter::add_chunk(const std::string& text, Json logprobs, Json finish,

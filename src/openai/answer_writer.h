@@ -1,5 +1,5 @@
-// Writes the steps of generations as answers of OpenAI's API: as chunks while the steps arrive, and
-// as one whole answer. In a stream, chunks are server-sent events.
+// Writes answers in the form of OpenAI's API: as chunks while their events arrive, and as one whole
+// answer. In a stream, chunks are server-sent events.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/chat_answer.h"
+#include "answers/answer.h"
 #include "json/json.h"
 #include "openai/api_error.h"
-#include "openai/chat_events.h"
 #include "openai/generation_request.h"
 #include "session/generation.h"
 #include "text/tokenizer.h"
 
 namespace kinglet::openai {
 
-// Returns random letters and digits. Mistral's template requires ids of calls to have nine.
-std::string random_name(size_t length);
+// "tool_calls", "stop" or "length": why an answer ended with this event. A full context cuts an
+// answer short, as max_tokens does.
+std::string_view finish_name(const AnswerEvent& last);
 
 // The counts of all choices. A prompt counts once, however many choices it has.
 struct Usage {
@@ -41,9 +41,8 @@ class AnswerWriter {
   void begin_choice(const GenerationPrompt& prompt, bool is_first_of_prompt, uint32_t index,
                     std::vector<Json>& chunks);
 
-  // Adds the next step of the choice to the answer and to `chunks`. `n_cached`: tokens of the
-  // prompt that were not computed again.
-  void read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks);
+  // Adds the next event of the choice to the answer and to `chunks`.
+  void read(const AnswerEvent& event, std::vector<Json>& chunks);
 
   // The whole answer.
   virtual Json whole() const = 0;
@@ -61,24 +60,24 @@ class AnswerWriter {
                std::string_view prefix);
 
   virtual void begin(const GenerationPrompt& prompt, uint32_t index, std::vector<Json>& chunks) = 0;
-  virtual void add(const GenerationStep& step, std::vector<Json>& chunks) = 0;
+  virtual void add(const AnswerEvent& event, std::vector<Json>& chunks) = 0;
 
   const GenerationRequest& request() const { return request_; }
   const std::string& id() const { return id_; }
   int64_t created() const { return created_; }
   bool measures() const { return request_.options.n_logprobs.has_value(); }
   bool measures_prompt() const { return measures() && request_.options.measures_prompt; }
-  void count_thoughts(uint64_t n_tokens) { usage_.reasoning_tokens += n_tokens; }
 
   // The vocabulary's text of a token, which may be part of a character or not be in the answer.
   std::string token_text(TokenId token) const;
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
-  // The logprobs of a step's token and of the best ones, as conversations tell them; null if there
-  // are none.
-  Json chat_logprob(const GenerationStep& step) const;
+  // Returns the logprobs of the tokens of a conversation since the last event that added something.
+  // Returns nullopt if this one adds nothing: its token's logprob then waits for the text.
+  std::optional<Json> logprobs_of(const AnswerEvent& event);
 
  private:
+  Json chat_logprob(const MeasuredToken& token) const;
   Json token_logprob(TokenId token, float logprob) const;
 
   const GenerationRequest& request_;
@@ -86,7 +85,7 @@ class AnswerWriter {
   std::string id_;
   int64_t created_;
   Usage usage_;
-  GenerationStep last_;  // the counts of this choice's last step
+  Json waiting_ = Json::array();  // logprobs for the next event that adds something
   bool counts_cached_ = false;
 };
 
@@ -120,17 +119,13 @@ class ChoicesWriter : public AnswerWriter {
 // The answer to POST /v1/chat/completions. The request must outlive the writer.
 class ChatWriter : public ChoicesWriter {
  public:
-  ChatWriter(const ChatRequest& request, const Tokenizer& tokenizer);
+  ChatWriter(const GenerationRequest& request, const Tokenizer& tokenizer);
 
  private:
   void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
-  void add(const GenerationStep& step, std::vector<Json>& chunks) override;
+  void add(const AnswerEvent& event, std::vector<Json>& chunks) override;
   void add_chunk(Json delta, Json finish, Json logprobs, std::vector<Json>& chunks) const;
   Json add_delta(const AnswerDelta& added);
-  Json add_call(const CallDelta& added);
-
-  const ChatRequest& chat_;
-  std::optional<ChatEvents> events_;  // of the current choice
 };
 
 // The answer to POST /v1/completions. The request must outlive the writer.
@@ -140,7 +135,7 @@ class CompletionWriter : public ChoicesWriter {
 
  private:
   void begin_text(const GenerationPrompt& prompt, std::vector<Json>& chunks) override;
-  void add(const GenerationStep& step, std::vector<Json>& chunks) override;
+  void add(const AnswerEvent& event, std::vector<Json>& chunks) override;
   Json no_logprobs() const;
   Json top_logprobs(const std::vector<Candidate>& top) const;
   std::string_view next_of_echo(TokenId token);

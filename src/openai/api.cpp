@@ -65,9 +65,9 @@ ApiResult<Asked> count_response(const Reading& given) {
 ApiResult<Asked> ask_embeddings(const Reading& given) {
   KINGLET_ASSIGN(EmbeddingRequest request,
                  read_embedding_request(given.body, given.model, given.patience));
-  EncodingWork work{request.texts, request.pooling, {}};
-  work.answer = [request = std::move(request)](Rows rows) {
-    return embedding_answer(request, std::move(rows));
+  EncodingWork work{{request.texts, request.pooling, request.dimensions, true}, {}};
+  work.answer = [request = std::move(request)](const Rows& rows) {
+    return embedding_answer(request, rows);
   };
   return Asked(std::move(work));
 }
@@ -75,7 +75,7 @@ ApiResult<Asked> ask_embeddings(const Reading& given) {
 ApiResult<Asked> ask_rerank(const Reading& given) {
   KINGLET_ASSIGN(RerankRequest request,
                  read_rerank_request(given.body, given.model, given.patience));
-  EncodingWork work{request.texts, Pooling::rank, {}};
+  EncodingWork work{{request.texts, Pooling::rank}, {}};
   work.answer = [request = std::move(request)](const Rows& rows) {
     return rerank_answer(request, rows);
   };

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "answers/encoding_run.h"
 #include "json/json.h"
-#include "model/pooling.h"
 #include "openai/api_error.h"
 #include "openai/encoding_answer.h"
 #include "openai/generation_request.h"
@@ -30,9 +30,8 @@ constexpr std::string_view kEndpoints[] = {"/chat/completions",
 
 // Texts whose vectors or scores are needed.
 struct EncodingWork {
-  std::vector<std::vector<TokenId>> texts;
-  Pooling pooling;                   // Pooling::rank: scores
-  std::function<Json(Rows)> answer;  // makes the whole answer
+  Encoding encoding;
+  std::function<Json(const Rows&)> answer;  // makes the whole answer
 };
 
 // A whole answer, or what must be computed for it.

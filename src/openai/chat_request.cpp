@@ -26,7 +26,7 @@ ApiResult<Json> read_variables(Fields& fields) {
   return variables;
 }
 
-ApiStatus read_limits(Fields& fields, const ServedModel& model, ChatRequest& request) {
+ApiStatus read_limits(Fields& fields, const ServedModel& model, GenerationRequest& request) {
   std::optional<int64_t> max_tokens = model.n_ctx();
   KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
   KINGLET_TRY(fields.take("max_completion_tokens", max_tokens, 1, UINT32_MAX));
@@ -38,14 +38,13 @@ ApiStatus read_limits(Fields& fields, const ServedModel& model, ChatRequest& req
 }
 
 // A named function is called once, unless the client asks for parallel calls.
-ApiStatus read_most_calls(Fields& fields, const ChosenTools& chosen, ChatRequest& request) {
+ApiResult<bool> read_is_parallel(Fields& fields, const ChosenTools& chosen) {
   bool is_parallel = !chosen.is_named;
   KINGLET_TRY(fields.take("parallel_tool_calls", is_parallel));
-  if (!is_parallel) request.n_calls_most = 1;
-  return {};
+  return is_parallel;
 }
 
-ApiStatus read_logprobs(Fields& fields, ChatRequest& request) {
+ApiStatus read_logprobs(Fields& fields, GenerationRequest& request) {
   bool is_wanted = false;
   std::optional<int64_t> n_top;
   KINGLET_TRY(fields.take("logprobs", is_wanted));
@@ -104,13 +103,13 @@ ApiStatus read_response_format(Fields& fields, AnswerSchema& answer) {
 }
 
 // Decides how the answer is constrained and read.
-ApiStatus plan(const ChosenTools& chosen, const AnswerSchema& answer_schema,
+ApiStatus plan(const ChosenTools& chosen, bool is_parallel, const AnswerSchema& answer_schema,
                const std::string& grammar, std::optional<int64_t> n_thinking,
                std::string_view prompt_end, const ServedModel& model, const Patience& patience,
-               ChatRequest& request) {
+               GenerationRequest& request) {
   AnswerDemands demands{.tools = chosen.tools,
                         .must_call = chosen.is_forced,
-                        .may_call_several = request.n_calls_most > 1,
+                        .may_call_several = is_parallel,
                         .schema = answer_schema.schema ? &*answer_schema.schema : nullptr,
                         .open_objects = answer_schema.has_open_objects,
                         .grammar = grammar,
@@ -123,7 +122,6 @@ ApiStatus plan(const ChosenTools& chosen, const AnswerSchema& answer_schema,
   }
   request.answer = std::move(answer.value());
   request.warnings = request.answer.warnings;
-  request.answer.constrain(request.options);
   return {};
 }
 
@@ -176,16 +174,16 @@ ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json
 }
 
 // Reads a request whose prompt may be too long.
-ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model, const Look& look,
-                                      const Patience& patience) {
+ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel& model,
+                                            const Look& look, const Patience& patience) {
   KINGLET_TRY(model.check_makes_text());
-  ChatRequest request;
+  GenerationRequest request;
   Fields fields(body);
   KINGLET_TRY(read_generation_fields(fields, model, request));
   KINGLET_TRY(read_limits(fields, model, request));
   KINGLET_TRY(read_logprobs(fields, request));
   KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
-  KINGLET_TRY(read_most_calls(fields, chosen, request));
+  KINGLET_ASSIGN(const bool is_parallel, read_is_parallel(fields, chosen));
   AnswerSchema schema;
   KINGLET_TRY(read_response_format(fields, schema));
   std::string grammar;
@@ -208,22 +206,23 @@ ApiResult<ChatRequest> read_unchecked(const Json& body, const ServedModel& model
   request.prompts.push_back({std::move(prompt.tokens), ""});
   prompt.prepare(request.options);
   KINGLET_TRY(patience());
-  KINGLET_TRY(plan(chosen, schema, grammar, n_thinking, prompt.end, model, patience, request));
+  KINGLET_TRY(
+      plan(chosen, is_parallel, schema, grammar, n_thinking, prompt.end, model, patience, request));
   return request;
 }
 
 }  // namespace
 
-ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                         const Look& look, const Patience& patience) {
-  KINGLET_ASSIGN(ChatRequest request, read_unchecked(body, model, look, patience));
+ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,
+                                               const Look& look, const Patience& patience) {
+  KINGLET_ASSIGN(GenerationRequest request, read_unchecked(body, model, look, patience));
   KINGLET_TRY(check(request, model));
   return request;
 }
 
 ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
                                     const Patience& patience) {
-  KINGLET_ASSIGN(const ChatRequest request, read_unchecked(body, model, look, patience));
+  KINGLET_ASSIGN(const GenerationRequest request, read_unchecked(body, model, look, patience));
   return request.prompts.front().tokens.size();
 }
 

@@ -52,7 +52,7 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   fields.ignore_if("suffix", {""});
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
-  KINGLET_ASSIGN(request.options.grammar, parse_shared_grammar(grammar));
+  KINGLET_ASSIGN(request.answer.grammar, parse_shared_grammar(grammar));
   KINGLET_TRY(read_prompts(fields, echoes, model, patience, request));
   KINGLET_TRY(fields.check_all_known());
   KINGLET_TRY(check(request, model));

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "model/pooling.h"
-
 namespace kinglet::openai {
 namespace {
 
@@ -45,11 +43,9 @@ size_t count_tokens(const std::vector<std::vector<TokenId>>& texts) {
   return n;
 }
 
-Json embedding_answer(const EmbeddingRequest& request, Rows rows) {
+Json embedding_answer(const EmbeddingRequest& request, const Rows& rows) {
   Json data = Json::array();
-  for (std::vector<float>& row : rows) {
-    if (request.dimensions > 0) row.resize(request.dimensions);
-    normalize_length(row);
+  for (const std::vector<float>& row : rows) {
     Json vector = request.in_base64 ? Json(base64(row)) : Json(Json::Array(row.begin(), row.end()));
     data.push_back(
         {{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(vector)}});

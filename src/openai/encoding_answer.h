@@ -4,15 +4,14 @@
 #include <cstddef>
 #include <vector>
 
+#include "answers/encoding_run.h"
 #include "json/json.h"
 #include "openai/encoding_request.h"
 
 namespace kinglet::openai {
 
-// One row for each text of the request: its vector or its scores.
-using Rows = std::vector<std::vector<float>>;
-
-Json embedding_answer(const EmbeddingRequest& request, Rows rows);
+// `rows`: one for each text of the request, its vector or its scores.
+Json embedding_answer(const EmbeddingRequest& request, const Rows& rows);
 
 // The best documents first; those with equal scores in the request's order.
 Json rerank_answer(const RerankRequest& request, const Rows& rows);

@@ -33,27 +33,20 @@ struct GenerationRequest {
   std::vector<GenerationPrompt> prompts;  // a conversation has one
   uint32_t n_choices = 1;                 // for each prompt, made one after the other
   GenerationOptions options;              // of the first choice
-  bool has_seed = false;                  // if false, every choice has a random seed of its own
+  AnswerPlan answer;
+  bool has_seed = false;  // if false, every choice has a random seed of its own
   bool streams = false;
   bool includes_usage = false;             // a stream ends with a chunk of its usage
   std::vector<std::string> warnings = {};  // about the request, for the log
 };
-
-struct ChatRequest : GenerationRequest {
-  AnswerPlan answer;
-  uint32_t n_calls_most = UINT32_MAX;
-};
-
-// What shows a picture to the text model.
-using PictureParts = std::shared_ptr<const std::vector<ImagePart>>;
 
 // Returns the parts that show a picture to the model, given its URL. Empty: the model reads no
 // pictures.
 using Look = std::function<ApiResult<PictureParts>(const std::string& url)>;
 
 // POST /v1/chat/completions
-ApiResult<ChatRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                         const Look& look, const Patience& patience = {});
+ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,
+                                               const Look& look, const Patience& patience = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/chat/completions/input_tokens).

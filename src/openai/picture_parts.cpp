@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/percent.h"
-#include "openai/answer_writer.h"
+#include "base/random_name.h"
 
 namespace kinglet::openai {
 namespace {

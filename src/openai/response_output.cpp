@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "openai/answer_writer.h"
+#include "base/random_name.h"
 #include "text/answer/calls.h"
 
 namespace kinglet::openai {
@@ -40,12 +40,13 @@ Json ResponseOutput::Item::to_json(std::string_view status) const {
   return made;
 }
 
-void ResponseOutput::add(const ChatEvent& part, std::vector<Json>& events) {
-  const auto& [text, thought, calls] = part.added;
+void ResponseOutput::add(const AnswerDelta& added, const Json& logprobs,
+                         std::vector<Json>& events) {
+  const auto& [text, thought, calls] = added;
   if (!thought.empty()) grow(kReasoning, thought, Json::array(), events);
   const bool in_message = open_ && open_->type == kMessage;
-  if (!text.empty() || (in_message && !part.logprobs.empty())) {
-    grow(kMessage, text, part.logprobs, events);
+  if (!text.empty() || (in_message && !logprobs.empty())) {
+    grow(kMessage, text, logprobs, events);
   }
   for (const CallDelta& call : calls) grow_call(call, events);
 }
@@ -70,8 +71,7 @@ void ResponseOutput::grow(std::string_view type, const std::string& delta, const
 
 void ResponseOutput::grow_call(const CallDelta& call, std::vector<Json>& events) {
   if (call.name) {
-    begin({.type = kCall, .id = item_id("fc"), .call_id = random_name(9), .name = *call.name},
-          events);
+    begin({.type = kCall, .id = item_id("fc"), .call_id = call.id, .name = *call.name}, events);
   }
   open_->text += call.arguments;
   if (call.arguments.empty()) return;

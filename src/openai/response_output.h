@@ -7,15 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "answers/answer.h"
 #include "json/json.h"
-#include "openai/chat_events.h"
 
 namespace kinglet::openai {
 
 class ResponseOutput {
  public:
   // Appends the events of the next part of the answer.
-  void add(const ChatEvent& part, std::vector<Json>& events);
+  // `logprobs`: of its tokens.
+  void add(const AnswerDelta& added, const Json& logprobs, std::vector<Json>& events);
 
   // Ends the answer; `status` is "completed" or "incomplete". An empty answer becomes an empty
   // message.

@@ -12,7 +12,7 @@
 
 namespace kinglet::openai {
 
-struct ResponseRequest : ChatRequest {
+struct ResponseRequest : GenerationRequest {
   Json repeated;  // the members of the answer that repeat the request
 };
 

@@ -45,8 +45,7 @@ Json response_usage(const Usage& usage) {
 
 ResponseWriter::ResponseWriter(const ResponseRequest& request, const Tokenizer& tokenizer)
     : AnswerWriter(request, tokenizer, "resp_"),
-      response_(begun_response(id(), created(), request)),
-      events_(request) {}
+      response_(begun_response(id(), created(), request)) {}
 
 std::string ResponseWriter::event(const Json& chunk) const {
   return cat("event: ", chunk["type"].as_string(), "\n", AnswerWriter::event(chunk));
@@ -65,16 +64,14 @@ void ResponseWriter::begin(const GenerationPrompt&, uint32_t, std::vector<Json>&
   number(n_known, chunks);
 }
 
-void ResponseWriter::add(const GenerationStep& step, std::vector<Json>& chunks) {
+void ResponseWriter::add(const AnswerEvent& event, std::vector<Json>& chunks) {
   const size_t n_known = chunks.size();
-  if (const auto event = events_.read(step, chat_logprob(step))) output_.add(*event, chunks);
-  if (step.is_last()) end(chunks);
+  if (const auto logprobs = logprobs_of(event)) output_.add(event.added, *logprobs, chunks);
+  if (event.is_last()) end(finish_name(event) == "length", chunks);
   number(n_known, chunks);
 }
 
-void ResponseWriter::end(std::vector<Json>& chunks) {
-  count_thoughts(events_.n_thought_tokens());
-  const bool is_cut = events_.finish() == "length";
+void ResponseWriter::end(bool is_cut, std::vector<Json>& chunks) {
   const char* status = is_cut ? "incomplete" : "completed";
   output_.end(status, chunks);
   response_["status"] = status;

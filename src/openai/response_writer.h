@@ -8,7 +8,6 @@
 
 #include "json/json.h"
 #include "openai/answer_writer.h"
-#include "openai/chat_events.h"
 #include "openai/response_output.h"
 #include "openai/response_request.h"
 
@@ -28,13 +27,12 @@ class ResponseWriter : public AnswerWriter {
 
  private:
   void begin(const GenerationPrompt& prompt, uint32_t index, std::vector<Json>& chunks) override;
-  void add(const GenerationStep& step, std::vector<Json>& chunks) override;
-  void end(std::vector<Json>& chunks);
+  void add(const AnswerEvent& event, std::vector<Json>& chunks) override;
+  void end(bool is_cut, std::vector<Json>& chunks);
   void tell_response(std::string_view type, std::vector<Json>& chunks) const;
   void number(size_t n_known, std::vector<Json>& chunks);
 
   Json response_;
-  ChatEvents events_;
   ResponseOutput output_;
   uint64_t n_events_ = 0;
 };

@@ -8,12 +8,12 @@ ChoiceWork TextAnswer::begin_choice(std::vector<Json>& chunks) {
   writer_->begin_choice(prompt, choice == 0, n_begun_, chunks);
   ++n_begun_;
   is_open_ = true;
-  return {prompt, options_of_choice(*request_, choice)};
+  return {prompt, request_->answer, options_of_choice(*request_, choice)};
 }
 
-void TextAnswer::read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks) {
-  writer_->read(step, n_cached, chunks);
-  is_open_ = !step.is_last();
+void TextAnswer::read(const AnswerEvent& event, std::vector<Json>& chunks) {
+  writer_->read(event, chunks);
+  is_open_ = !event.is_last();
 }
 
 }  // namespace kinglet::openai

@@ -16,6 +16,7 @@ namespace kinglet::openai {
 // What a session must compute for a choice.
 struct ChoiceWork {
   const GenerationPrompt& prompt;
+  const AnswerPlan& plan;
   GenerationOptions options;
 };
 
@@ -35,8 +36,8 @@ class TextAnswer {
   // Begins the next choice, and appends its first chunks.
   ChoiceWork begin_choice(std::vector<Json>& chunks);
 
-  // Reads the next step of the choice. `n_cached`: see AnswerWriter::read().
-  void read(const GenerationStep& step, uint32_t n_cached, std::vector<Json>& chunks);
+  // Reads the next event of the choice.
+  void read(const AnswerEvent& event, std::vector<Json>& chunks);
 
   const AnswerWriter& writer() const { return *writer_; }
 

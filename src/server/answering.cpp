@@ -1,5 +1,8 @@
 #include "server/answering.h"
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace kinglet::server {
@@ -15,15 +18,17 @@ ApiError told_error(const Error& error) {
   return told;
 }
 
-// Submits the job and waits for it.
+// Submits the job and waits for its only result.
 template <class T, class J>
-ApiResult<T> result_of(Scheduler& scheduler, const std::shared_ptr<J>& job,
-                       const Patience& patience) {
-  scheduler.submit(job);
+ApiResult<T> result_of(Scheduler& scheduler, J job, const Patience& patience) {
+  const auto mailbox = std::make_shared<Mailbox<T>>();
+  job.cancellation = mailbox->cancellation();
+  job.deliver = [mailbox](Result<T> result) { mailbox->deliver(std::move(result)); };
+  scheduler.submit(std::move(job));
   std::optional<Result<T>> result;
-  while (!(result = job->wait(kTick))) {
+  while (!(result = mailbox->wait(kTick))) {
     if (ApiStatus status = patience(); !status.ok()) {
-      job->cancel();
+      mailbox->cancel();
       return status.error();
     }
   }
@@ -40,43 +45,45 @@ Answering::Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, 
       patience_(std::move(patience)) {}
 
 Answering::~Answering() {
-  if (job_ != nullptr) job_->cancel();
+  if (events_ != nullptr) events_->cancel();
   if (!answer_.is_done() && !has_failed_) ++metrics_.cancelled;
 }
 
 ApiStatus Answering::advance(std::vector<Json>& chunks) {
-  if (job_ == nullptr) begin_choice(chunks);
-  std::optional<GenerationEvent> event;
-  while (!(event = job_->wait(kTick))) KINGLET_TRY(patience_());
+  if (events_ == nullptr) begin_choice(chunks);
+  std::optional<Result<AnswerEvent>> event;
+  while (!(event = events_->wait(kTick))) KINGLET_TRY(patience_());
   if (Clock::now() >= next_check_) {
     KINGLET_TRY(patience_());
     next_check_ = Clock::now() + kTick;
   }
-  if (event->error) {
+  if (!event->ok()) {
     has_failed_ = true;
-    return told_error(*event->error);
+    return told_error(event->error());
   }
-  answer_.read(event->step, event->n_cached, chunks);
-  if (event->is_last()) job_ = nullptr;
+  answer_.read(event->value(), chunks);
+  if (event->value().is_last()) events_ = nullptr;
   return {};
 }
 
 void Answering::begin_choice(std::vector<Json>& chunks) {
   ChoiceWork work = answer_.begin_choice(chunks);
-  job_ = std::make_shared<GenerationJob>(work.prompt.tokens, std::move(work.options));
-  scheduler_.submit(job_);
+  events_ = std::make_shared<Mailbox<AnswerEvent>>();
+  work.options.cancellation = events_->cancellation();
+  auto deliver = [events = events_](Result<AnswerEvent> event) {
+    events->deliver(std::move(event));
+  };
+  scheduler_.submit(
+      AnswerJob{work.prompt.tokens, std::move(work.options), work.plan, std::move(deliver)});
 }
 
-ApiResult<EncodingJob::Rows> encode(Scheduler& scheduler, std::vector<std::vector<TokenId>> texts,
-                                    Pooling pooling, const Patience& patience) {
-  return result_of<EncodingJob::Rows>(
-      scheduler, std::make_shared<EncodingJob>(std::move(texts), pooling), patience);
+ApiResult<Rows> encode(Scheduler& scheduler, const Encoding& encoding, const Patience& patience) {
+  return result_of<Rows>(scheduler, EncodingJob{.encoding = encoding, .deliver = {}}, patience);
 }
 
 ApiResult<PictureParts> read_picture(Scheduler& scheduler, Picture picture,
                                      const Patience& patience) {
-  return result_of<PictureParts>(scheduler, std::make_shared<PictureJob>(std::move(picture)),
-                                 patience);
+  return result_of<PictureParts>(scheduler, PictureJob{std::move(picture), {}, {}}, patience);
 }
 
 }  // namespace kinglet::server

@@ -1,10 +1,12 @@
-// Answers one request: makes its choices one after the other, and reports their steps as they come.
+// Answers one request: makes its choices one after the other, and reports their events as they
+// come.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "server/api.h"
+#include "server/mailbox.h"
 #include "server/metrics.h"
 #include "server/scheduler.h"
 
@@ -20,8 +22,8 @@ class Answering {
   Answering(const Answering&) = delete;
   Answering& operator=(const Answering&) = delete;
 
-  // Waits for the next step and appends its chunks, of which there may be none. After an error
-  // there are no more steps.
+  // Waits for the next event and appends its chunks, if any. After an error there are no more
+  // events.
   ApiStatus advance(std::vector<Json>& chunks);
 
   const TextAnswer& answer() const { return answer_; }
@@ -33,14 +35,13 @@ class Answering {
   Metrics& metrics_;
   TextAnswer answer_;
   Patience patience_;
-  std::shared_ptr<GenerationJob> job_;  // makes the current choice
-  Clock::time_point next_check_ = {};   // when to call patience_ again if steps come quickly
-  bool has_failed_ = false;             // a job had an error
+  std::shared_ptr<Mailbox<AnswerEvent>> events_;  // of the current choice
+  Clock::time_point next_check_ = {};  // when to call patience_ again if events come quickly
+  bool has_failed_ = false;            // a job had an error
 };
 
 // Waits for the vectors or scores of the texts, and returns them.
-ApiResult<EncodingJob::Rows> encode(Scheduler& scheduler, std::vector<std::vector<TokenId>> texts,
-                                    Pooling pooling, const Patience& patience);
+ApiResult<Rows> encode(Scheduler& scheduler, const Encoding& encoding, const Patience& patience);
 
 // Waits for the parts that show a picture to the text model, and returns them.
 ApiResult<PictureParts> read_picture(Scheduler& scheduler, Picture picture,

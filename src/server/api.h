@@ -21,7 +21,6 @@ using openai::kEndpoints;
 using openai::Look;
 using openai::nothing_at;
 using openai::Patience;
-using openai::PictureParts;
 using openai::read_body;
 using openai::read_request;
 using openai::ServedModel;

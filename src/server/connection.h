@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "server/job.h"
+#include "server/mailbox.h"
 #include "server/request_head.h"
 
 namespace kinglet::server {

@@ -439,10 +439,9 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
 }
 
 ApiStatus HttpServer::send(const EncodingWork& work, Exchange& exchange) {
-  KINGLET_ASSIGN(EncodingJob::Rows rows,
-                 encode(scheduler_, work.texts, work.pooling, exchange.patience));
-  metrics_.encoded_tokens += count_tokens(work.texts);
-  return send(work.answer(std::move(rows)), exchange);
+  KINGLET_ASSIGN(const Rows rows, encode(scheduler_, work.encoding, exchange.patience));
+  metrics_.encoded_tokens += count_tokens(work.encoding.texts);
+  return send(work.answer(rows), exchange);
 }
 
 }  // namespace kinglet::server

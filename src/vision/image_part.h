@@ -2,7 +2,9 @@
 // around them.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "model/image_rows.h"
 
@@ -15,5 +17,8 @@ struct ImagePart {
 
   bool is_text() const { return image.n_rows == 0; }
 };
+
+// All that shows one picture to a text model.
+using PictureParts = std::shared_ptr<const std::vector<ImagePart>>;
 
 }  // namespace kinglet

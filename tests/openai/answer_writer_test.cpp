@@ -37,15 +37,21 @@ class AnswerWriterTest : public testing::Test {
                           FinishReason finish = FinishReason::stop) const {
     std::vector<Json> chunks;
     writer.begin_choice(request_.prompts[0], true, 0, chunks);
+    AnswerEvents events(request_.answer);
+    const auto read = [&](const GenerationStep& step) {
+      AnswerEvent event = events.read(step);
+      event.counts.n_cached = 2;
+      writer.read(event, chunks);
+    };
     GenerationStep step;
     step.token = 4;
     for (size_t at = 0; at < said.size(); at += size) {
       step.text = said.substr(at, size);
-      writer.read(step, 2, chunks);
+      read(step);
     }
     GenerationStep last;
     last.finish = finish;
-    writer.read(last, 2, chunks);
+    read(last);
     return chunks;
   }
 
@@ -154,7 +160,7 @@ TEST_F(AnswerWriterTest, StreamsOfResponsesNameTheirEvents) {
 }
 
 TEST_F(AnswerWriterTest, ChatsTellThoughtsCallsAndTheirTokens) {
-  request_.n_calls_most = 1;
+  request_.answer.n_calls_most = 1;
   request_.includes_usage = true;
   ChatWriter writer(request_, *loaded_.tokenizer);
   const std::vector<Json> chunks = write(writer, kSaid, 1);

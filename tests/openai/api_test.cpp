@@ -60,9 +60,10 @@ TEST_F(ApiTest, FindsTheEndpoint) {
   const auto vectors = ask("/embeddings", R"({"input": ["ab", "ba"]})");
   ASSERT_TRUE(vectors.ok()) << vectors.error().message;
   const auto& work = std::get<EncodingWork>(vectors.value());
-  EXPECT_EQ(work.texts.size(), 2u);
-  EXPECT_EQ(work.pooling, Pooling::mean);
-  const Json answer = work.answer({{3, 4}, {0, 1}});
+  EXPECT_EQ(work.encoding.texts.size(), 2u);
+  EXPECT_EQ(work.encoding.pooling, Pooling::mean);
+  EXPECT_TRUE(work.encoding.normalizes);
+  const Json answer = work.answer({{0.6F, 0.8F}, {0, 1}});
   EXPECT_EQ(answer["data"].size(), 2u);
   EXPECT_EQ(answer["data"][0]["embedding"].size(), 2u);
 }
@@ -82,11 +83,12 @@ TEST_F(ApiTest, MakesChoicesOneAfterTheOther) {
     GenerationStep step;
     step.token = 4;
     step.text = "a";
-    answer.read(step, 0, chunks);
+    AnswerEvents events(work.plan);
+    answer.read(events.read(step), chunks);
     EXPECT_FALSE(answer.is_done());
     step = {};
     step.finish = FinishReason::length;
-    answer.read(step, 0, chunks);
+    answer.read(events.read(step), chunks);
   }
   EXPECT_EQ(seeds, (std::vector<uint64_t>{7, 8, 7, 8}));
   EXPECT_EQ(lengths[0], lengths[1]);

@@ -1,13 +1,14 @@
-// Answers that are computed together, and the sessions that they share.
+// Answers that are computed together, on a thread of their own.
 #include "server/scheduler.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "server/session_pool.h"
+#include "server/mailbox.h"
 #include "session/sessions.h"
 
 namespace kinglet::server {
@@ -32,30 +33,44 @@ class SchedulerTest : public testing::Test {
     return loaded_.tokenizer->encode(text);
   }
 
-  std::shared_ptr<GenerationJob> job(const std::string& text, uint32_t n_tokens) const {
+  static GenerationOptions greedy(uint32_t n_tokens) {
     GenerationOptions options;
     options.max_tokens = n_tokens;
     options.sampler.temperature = 0;
     options.replaces_context = true;
-    return std::make_shared<GenerationJob>(tokens(text), options);
+    return options;
+  }
+
+  // An answer whose events come to a mailbox.
+  struct Asked {
+    AnswerJob job;
+    std::shared_ptr<Mailbox<AnswerEvent>> mailbox = std::make_shared<Mailbox<AnswerEvent>>();
+  };
+
+  Asked ask(const std::string& text, uint32_t n_tokens) const {
+    Asked asked{{.prompt = tokens(text), .options = greedy(n_tokens), .plan = {}, .deliver = {}}};
+    asked.job.options.cancellation = asked.mailbox->cancellation();
+    asked.job.deliver = [mailbox = asked.mailbox](Result<AnswerEvent> event) {
+      mailbox->deliver(std::move(event));
+    };
+    return asked;
   }
 
   // The text of an answer, or the message of its error.
-  static std::string text_of(GenerationJob& job) {
+  static std::string text_of(const Asked& asked) {
     std::string text;
-    while (auto event = job.wait(milliseconds(20'000))) {
-      if (event->error) return text + event->error->message;
-      text += event->step.text;
-      if (event->is_last()) return text;
+    while (auto event = asked.mailbox->wait(milliseconds(20'000))) {
+      if (!event->ok()) return text + event->error().message;
+      text += event->value().added.text;
+      if (event->value().is_last()) return text;
     }
     return text + "nothing came";
   }
 
   std::string alone(const std::string& text, uint32_t n_tokens) {
     const auto session = make_session(loaded_, pool_, kSession);
-    GenerationOptions options = job(text, n_tokens)->options();
-    options.cancellation = {};
-    auto generation = Generation::start(*session, *loaded_.tokenizer, tokens(text), options);
+    auto generation =
+        Generation::start(*session, *loaded_.tokenizer, tokens(text), greedy(n_tokens));
     EXPECT_TRUE(generation.ok());
     std::string answer;
     for (auto reason = FinishReason::none; reason == FinishReason::none;) {
@@ -85,12 +100,12 @@ TEST_F(SchedulerTest, AnswersTogetherAreThoseAlone) {
   for (const std::string& prompt : kPrompts) expected.push_back(alone(prompt, 30));
   const auto scheduler = start(4);
   for (int round = 0; round < 2; ++round) {
-    std::vector<std::shared_ptr<GenerationJob>> jobs;
+    std::vector<Asked> jobs;
     for (const std::string& prompt : kPrompts) {
-      jobs.push_back(job(prompt, 30));
-      scheduler->submit(jobs.back());
+      jobs.push_back(ask(prompt, 30));
+      scheduler->submit(jobs.back().job);
     }
-    for (size_t i = 0; i < jobs.size(); ++i) EXPECT_EQ(text_of(*jobs[i]), expected[i]);
+    for (size_t i = 0; i < jobs.size(); ++i) EXPECT_EQ(text_of(jobs[i]), expected[i]);
   }
   EXPECT_GT(metrics_.cached_tokens, 0u);
   EXPECT_GT(metrics_.decoded_tokens, 2 * metrics_.decoding_steps);  // several in one pass
@@ -101,55 +116,55 @@ TEST_F(SchedulerTest, AnswersWaitForPagesInTheirOrder) {
   // 16 pages. The third answer would fit in addition to the first. But the second, which fits in
   // addition to neither, comes before the third.
   const auto scheduler = start(4, 128);
-  const auto first = job(kPrompts[0], 60);
-  const auto second = job(kPrompts[1], 90);
-  const auto third = job(kPrompts[3], 40);
+  const auto first = ask(kPrompts[0], 60);
+  const auto second = ask(kPrompts[1], 90);
+  const auto third = ask(kPrompts[3], 40);
   const std::string expected[] = {alone(kPrompts[0], 60), alone(kPrompts[1], 90),
                                   alone(kPrompts[3], 40)};
-  for (const auto& each : {first, second, third}) scheduler->submit(each);
-  EXPECT_EQ(text_of(*first), expected[0]);
-  EXPECT_FALSE(third->wait(milliseconds(0)));
-  EXPECT_EQ(text_of(*second), expected[1]);
-  EXPECT_EQ(text_of(*third), expected[2]);
+  for (const auto& each : {first, second, third}) scheduler->submit(each.job);
+  EXPECT_EQ(text_of(first), expected[0]);
+  EXPECT_FALSE(third.mailbox->wait(milliseconds(0)));
+  EXPECT_EQ(text_of(second), expected[1]);
+  EXPECT_EQ(text_of(third), expected[2]);
 }
 
 TEST_F(SchedulerTest, ManyAnswersUseUpNoPages) {
   const auto scheduler = start(3, 256);
   for (int i = 0; i < 30; ++i) {
     const std::string prompt = kPrompts[static_cast<size_t>(i) % kPrompts.size()];
-    const auto one = job(prompt, 40);
-    const auto other = job("A " + std::to_string(i), 40);
-    scheduler->submit(one);
-    scheduler->submit(other);
-    EXPECT_EQ(text_of(*one), alone(prompt, 40));
-    EXPECT_EQ(text_of(*other), alone("A " + std::to_string(i), 40));
+    const auto one = ask(prompt, 40);
+    const auto other = ask("A " + std::to_string(i), 40);
+    scheduler->submit(one.job);
+    scheduler->submit(other.job);
+    EXPECT_EQ(text_of(one), alone(prompt, 40));
+    EXPECT_EQ(text_of(other), alone("A " + std::to_string(i), 40));
   }
 }
 
 TEST_F(SchedulerTest, WhatNobodyWaitsForIsNotComputed) {
   const auto scheduler = start(1);
-  const auto running = job(kPrompts[0], 1'000'000);
-  const auto waiting = job(kPrompts[1], 10);
-  const auto wanted = job(kPrompts[3], 5);
-  waiting->cancel();
-  for (const auto& each : {running, waiting, wanted}) scheduler->submit(each);
-  ASSERT_TRUE(running->wait(milliseconds(20'000)));
-  running->cancel();
-  EXPECT_EQ(text_of(*wanted), alone(kPrompts[3], 5));
-  EXPECT_EQ(text_of(*waiting), "cancelled before it was begun");
+  const auto running = ask(kPrompts[0], 1'000'000);
+  const auto waiting = ask(kPrompts[1], 10);
+  const auto wanted = ask(kPrompts[3], 5);
+  waiting.mailbox->cancel();
+  for (const auto& each : {running, waiting, wanted}) scheduler->submit(each.job);
+  ASSERT_TRUE(running.mailbox->wait(milliseconds(20'000)));
+  running.mailbox->cancel();
+  EXPECT_EQ(text_of(wanted), alone(kPrompts[3], 5));
+  EXPECT_EQ(text_of(waiting), "cancelled before it was begun");
 }
 
 TEST_F(SchedulerTest, StoppingTellsAllThatWait) {
   auto scheduler = start(1);
-  const auto running = job(kPrompts[0], 1'000'000);
-  const auto waiting = job(kPrompts[1], 10);
-  scheduler->submit(running);
-  scheduler->submit(waiting);
+  const auto running = ask(kPrompts[0], 1'000'000);
+  const auto waiting = ask(kPrompts[1], 10);
+  scheduler->submit(running.job);
+  scheduler->submit(waiting.job);
   scheduler->stop();
-  EXPECT_EQ(text_of(*waiting), "the server is being stopped");
-  const auto late = job(kPrompts[1], 10);
-  scheduler->submit(late);
-  EXPECT_EQ(text_of(*late), "the server is being stopped");
+  EXPECT_EQ(text_of(waiting), "the server is being stopped");
+  const auto late = ask(kPrompts[1], 10);
+  scheduler->submit(late.job);
+  EXPECT_EQ(text_of(late), "the server is being stopped");
 }
 
 TEST_F(SchedulerTest, RequestsBeyondTheQueueAreRefused) {
@@ -169,13 +184,15 @@ TEST_F(SchedulerTest, RequestsBeyondTheQueueAreRefused) {
 
 TEST_F(SchedulerTest, TextsBecomeVectorsBesideAnswers) {
   const auto scheduler = start(2);
-  const auto answer = job(kPrompts[0], 40);
+  const auto answer = ask(kPrompts[0], 40);
   std::vector<std::vector<TokenId>> texts;
   for (const std::string& prompt : kPrompts) texts.push_back(tokens(prompt));
-  const auto encoding = std::make_shared<EncodingJob>(texts, Pooling::mean);
-  scheduler->submit(answer);
-  scheduler->submit(encoding);
-  auto rows = encoding->wait(milliseconds(20'000));
+  Mailbox<Rows> encoded;
+  scheduler->submit(answer.job);
+  scheduler->submit(
+      EncodingJob{.encoding = {texts, Pooling::mean},
+                  .deliver = [&](Result<Rows> rows) { encoded.deliver(std::move(rows)); }});
+  auto rows = encoded.wait(milliseconds(20'000));
   ASSERT_TRUE(rows && rows->ok());
   auto encoder = Encoder::create(loaded_.model, pool_, 64);
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -185,70 +202,7 @@ TEST_F(SchedulerTest, TextsBecomeVectorsBesideAnswers) {
     ASSERT_TRUE(encoder.value().embed(0, Pooling::mean, vector).ok());
     EXPECT_EQ(rows->value()[i], vector);
   }
-  EXPECT_EQ(text_of(*answer), alone(kPrompts[0], 40));
-}
-
-class SessionPoolTest : public SchedulerTest {
- protected:
-  std::unique_ptr<Session> take(SessionPool& pool, const std::vector<TokenId>& prompt) {
-    auto session = pool.take(prompt, {});
-    EXPECT_TRUE(session.ok());
-    return std::move(session.value());
-  }
-
-  std::unique_ptr<Session> holding(const std::vector<TokenId>& prompt) {
-    auto session = Session::create_in(store_, loaded_.model, pool_, kSession);
-    EXPECT_TRUE(session.value()->append(prompt).ok());
-    return std::move(session.value());
-  }
-
-  std::shared_ptr<KvStore> store_ =
-      make_kv_store(loaded_.model, 256, 8, KvKind::f32, KvKind::f32).value();
-};
-
-TEST_F(SessionPoolTest, GivesTheSessionThatSharesMost) {
-  SessionPool pool(loaded_.model, pool_, store_, kSession, 4);
-  std::vector<TokenId> begun(40);
-  for (size_t i = 0; i < begun.size(); ++i) begun[i] = static_cast<TokenId>(300 + i);
-  pool.give_back(holding({begun.begin(), begun.begin() + 20}));
-  pool.give_back(holding(begun));
-  const uint32_t n_used = store_->n_used();
-
-  // The first half of the longer session's tokens and more: a fork that takes no page, and both
-  // stay.
-  std::vector<TokenId> other(begun.begin(), begun.begin() + 30);
-  other.push_back(7);
-  const auto forked = take(pool, other);
-  EXPECT_EQ(pool.n_idle(), 2u);
-  EXPECT_EQ(forked->keep_prefix(other), 30u);
-  EXPECT_EQ(store_->n_used(), n_used);
-
-  // A prompt that continues the longer session takes that session.
-  begun.push_back(8);
-  const auto taken = take(pool, begun);
-  EXPECT_EQ(pool.n_idle(), 1u);
-  EXPECT_EQ(taken->n_positions(), 40u);
-
-  // A prompt that begins differently shares nothing.
-  EXPECT_EQ(take(pool, {1, 2, 3})->n_positions(), 0u);
-}
-
-TEST_F(SessionPoolTest, GivesUpTheOldestFirst) {
-  SessionPool pool(loaded_.model, pool_, store_, kSession, 2);
-  std::vector<std::vector<TokenId>> prompts;
-  for (TokenId first = 300; first < 600; first += 100) {
-    prompts.emplace_back();
-    for (TokenId i = 0; i < 40; ++i) prompts.back().push_back(first + i);
-    pool.give_back(holding(prompts.back()));
-  }
-  EXPECT_EQ(pool.n_idle(), 2u);
-  EXPECT_EQ(store_->n_used(), 10u);
-  pool.make_room(store_->n_free() + 1);
-  EXPECT_EQ(pool.n_idle(), 1u);
-  prompts[2].push_back(5);
-  EXPECT_EQ(take(pool, prompts[2])->n_positions(), 40u);
-  pool.make_room(1000);
-  EXPECT_EQ(store_->n_used(), 0u);
+  EXPECT_EQ(text_of(answer), alone(kPrompts[0], 40));
 }
 
 }  // namespace

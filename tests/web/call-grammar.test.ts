@@ -57,6 +57,39 @@ describe('the facade', () => {
     }
   });
 
+  test.each(families)('makes the same calls of %s in chat()', async (family) => {
+    const model = models.get(family)!;
+    const { choices } = await openAI(model).chat.completions.create({ ...ask, seed: 4 });
+    const [{ message: expected }] = choices as [(typeof choices)[number]];
+    const given = { tools: [trip], temperature: 1, seed: 4 };
+    for (const toolChoice of [
+      'required',
+      { type: 'function', function: { name: 'trip' } },
+      { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [toolOf('trip')] } },
+    ] as const) {
+      const { message } = await model.chat(messages, { ...given, toolChoice }).result;
+      expect(message?.tool_calls?.[0]?.function).toEqual(expected.tool_calls![0]!.function);
+    }
+    const free = await model.chat(messages, { ...given, toolChoice: 'none', maxTokens: 5 }).result;
+    const without = await model.chat(messages, { temperature: 1, seed: 4, maxTokens: 5 }).result;
+    expect(free.text).toBe(without.text);
+  });
+
+  test('refuses a choice that no tool can satisfy', async () => {
+    const model = models.get(families[0]!)!;
+    const other = { type: 'function', function: { name: 'fly' } } as const;
+    for (const [tools, toolChoice, says] of [
+      [[trip], other, /"fly", which is not among the tools/],
+      [[], 'required', /there are no tools/],
+    ] as const) {
+      const answer = model.chat(messages, { tools, toolChoice }).result;
+      await expect(answer).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringMatching(says) as string,
+      });
+    }
+  });
+
   const thinking = families.filter((family) => templateOf(family).includes('enable_thinking'));
   test.each(thinking)('lets %s think first where its prompt says so', async (family) => {
     const model = models.get(family)!;

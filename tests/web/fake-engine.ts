@@ -1,10 +1,12 @@
 // An engine without wasm: its "model" is a text file whose characters are the tokens it generates.
 import type {
   EngineAnswer,
+  EngineAnswerEvent,
   EngineAnswerRequest,
   EngineApi,
   EngineConversation,
-  EngineEncoder,
+  EngineEncodingEvent,
+  EngineEncodingRequest,
   EngineError,
   EngineGenerateOptions,
   EngineLoader,
@@ -52,6 +54,8 @@ export class FakeEngine implements EngineModule {
   purpose: 'text' | 'embeddings' | 'ranking' = 'text';
   pooling = '';
   sampling: EngineSampling = {};
+  /** Each computes a step of an answer, and returns whether more follow. */
+  readonly #running = new Set<() => boolean>();
   /** The number of handles that were made and not yet deleted. */
   nHandles = 0;
 
@@ -106,7 +110,6 @@ export class FakeEngine implements EngineModule {
     return {
       ...this.#handle(),
       warnings: () => [],
-      read: (text) => ({ text, reasoning: '', toolCalls: [] }),
     };
   }
 
@@ -168,13 +171,20 @@ export class FakeEngine implements EngineModule {
       pieceBytes: (id) => new TextEncoder().encode(String.fromCodePoint(id)),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
       newApi: () => this.#api(),
+      advance: () => {
+        for (const step of [...this.#running]) if (!step()) this.#running.delete(step);
+        return this.#running.size > 0;
+      },
       newSession: (options) => {
         this.sessions.push(options);
         return { value: this.#session(text, { ...options, nCtx: options.nCtx || 4096 }, []) };
       },
       embeddingTokens: (given, cuts) => this.#tokensOf(given, cuts),
       rankingTokens: (query, document, cuts) => this.#tokensOf(`${query}|${document}`, cuts),
-      newEncoder: () => this.#encoder(),
+      encodeTexts: (request, onEvent) => this.#encode(request, onEvent),
+      cancel: (id) => {
+        new DataView(this.HEAPU8.buffer).setUint32(4, id, true);
+      },
       vectorPooling: () => this.#vectorPooling(),
     };
   }
@@ -191,55 +201,57 @@ export class FakeEngine implements EngineModule {
     return this.purpose === 'text' ? { value: 'mean' } : fail('missing_metadata', 'no pooling');
   }
 
-  /** Embeds a text in two steps as a pair: the sum of its tokens, or the last token, and 1. */
-  #encoder(): EngineEncoder {
-    const texts: Int32Array[] = [];
-    let nLeft = 0;
-    let id = 0;
-    const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
-    return {
-      ...this.#handle(),
-      clear: () => {
-        texts.length = 0;
-      },
-      add: (tokens) => {
-        texts.push(tokens);
-        return texts.length === 50;
-      },
-      begin: (beginId) => {
-        this.batches.push(texts.length);
-        id = beginId;
-        nLeft = 2;
-        return { value: nLeft };
-      },
-      advance: () => {
-        this.onStep();
-        if (isCancelled()) return fail('cancelled', 'cancelled');
-        return { value: --nLeft };
-      },
-      embedding: (text, pooling, dimensions, normalizes) => {
-        const tokens = texts[text] ?? new Int32Array();
-        const sum = tokens.reduce((total, token) => total + token, 0);
-        const vector = [(pooling === 'last' ? tokens.at(-1) : sum) ?? 0, 1].slice(0, dimensions);
-        const length = normalizes ? Math.hypot(...vector) : 1;
-        return { value: Float32Array.from(vector, (x) => x / length) };
-      },
-      scores: (text) => ({ value: Float32Array.of(texts[text]?.at(-1) ?? 0, 5) }),
+  #isCancelled(id: number): boolean {
+    return new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
+  }
+
+  /**
+   * Encodes 50 texts in two steps, each as a pair: the sum of its tokens, or the last token, and 1;
+   * its scores are the last token and 5.
+   */
+  #encode(
+    { texts, pooling, dimensions, normalizes, id }: EngineEncodingRequest,
+    onEvent: (event: EngineResult<EngineEncodingEvent>) => void,
+  ): EngineResult<null> {
+    const rowOf = (tokens: Int32Array) => {
+      if (pooling === 'rank') return Float32Array.of(tokens.at(-1) ?? 0, 5);
+      const sum = tokens.reduce((total, token) => total + token, 0);
+      const vector = [(pooling === 'last' ? tokens.at(-1) : sum) ?? 0, 1];
+      const kept = dimensions > 0 ? vector.slice(0, dimensions) : vector;
+      const length = normalizes ? Math.hypot(...kept) : 1;
+      return Float32Array.from(kept, (x) => x / length);
     };
+    let nDone = 0;
+    let nSteps = 0;
+    this.#running.add(() => {
+      const group = texts.slice(nDone, nDone + 50);
+      if (nSteps % 2 === 0) this.batches.push(group.length);
+      this.onStep();
+      if (this.#isCancelled(id)) {
+        onEvent(fail('cancelled', 'cancelled'));
+        return false;
+      }
+      nSteps += 1;
+      if (nSteps % 2 === 1) return true;
+      nDone += group.length;
+      onEvent({ value: { nDone, rows: [], isLast: false } });
+      if (nDone < texts.length) return true;
+      onEvent({ value: { nDone, rows: texts.map(rowOf), isLast: true } });
+      return false;
+    });
+    return { value: null };
   }
 
   #session(text: string, options: EngineSessionOptions, tokens: number[]): EngineSession {
     const { nCtx, kKind, vKind } = options;
-    let nPromptDone = 0;
     let prompt: number[] = [];
-    let left: string[] = [];
+    let step = () => false;
+    let endWork: () => void = () => undefined;
     let id = 0;
-    let appended: number[] = [];
-    let nBefore = 0;
-    const isCancelled = () => new DataView(this.HEAPU8.buffer).getUint32(4, true) === id;
+    const isCancelled = () => this.#isCancelled(id);
     return {
       ...this.#handle(),
-      start: (given, _answer, { maxTokens, replacesContext, ...options }): EngineResult<number> => {
+      start: (given, _answer, { maxTokens, replacesContext, ...options }, onEvent) => {
         this.options.push(options);
         id = options.id;
         prompt = [...given];
@@ -249,67 +261,79 @@ export class FakeEngine implements EngineModule {
         if (replacesContext) tokens = prompt.slice(0, nSame);
         const nKnown = replacesContext ? nSame : 0;
         this.calls.push(`start ${String(prompt.length)}, ${String(nKnown)} known`);
-        if (prompt.length > nCtx) return fail('prompt_too_long', 'the prompt is too long');
-        nPromptDone = nKnown;
-        prompt.splice(0, nKnown);
-        left = Array.from(text).slice(0, maxTokens);
-        return { value: nKnown };
-      },
-      step: (maxBatch) => {
-        this.onStep();
-        const batch = prompt.splice(0, Math.min(maxBatch, nBatch));
-        nPromptDone += batch.length;
-        const step = {
-          ...{
-            nPromptDone,
-            nComputed: batch.length,
-            ...{ nGuessed: 0, nAccepted: 0, nDropped: 0 },
-            token: -1,
-            ...{ text: '', reasoning: '', toolCalls: [] },
-            finishReason: 'none' as const,
-          },
-          ...{ logprob: 0, topTokens: new Int32Array(), topLogprobs: new Float32Array() },
-        };
-        if (isCancelled()) return { value: { ...step, finishReason: 'cancelled' } };
-        if (batch.length > 0) {
-          this.batches.push(batch.length);
-          tokens.push(...batch);
-          return { value: step };
+        if (prompt.length > nCtx) {
+          onEvent(fail('prompt_too_long', 'the prompt is too long'));
+          return;
         }
-        const next = left.shift();
-        if (next === undefined) return { value: { ...step, finishReason: 'stop' } };
-        const token = codePoint(next);
-        tokens.push(token);
-        const topTokens = Int32Array.of(token, 33);
-        const topLogprobs = Float32Array.of(-0.5, -1.5);
-        const logprob = -0.5;
-        return { value: { ...step, token, text: next, logprob, topTokens, topLogprobs } };
+        let nPromptDone = nKnown;
+        let nGenerated = 0;
+        prompt.splice(0, nKnown);
+        const left = Array.from(text).slice(0, maxTokens);
+        const tell = (said: Partial<EngineAnswerEvent>) => {
+          const { finishReason = 'none' } = said;
+          onEvent({
+            value: {
+              ...{ nPromptDone, nCached: nKnown, nGenerated, promptMs: nPromptDone, decodeMs: 1 },
+              ...{ nGuessed: 0, nAccepted: 0, nDropped: 0 },
+              ...{ text: '', reasoning: '', toolCalls: [], token: -1 },
+              ...{ logprob: 0, topTokens: new Int32Array(), topLogprobs: new Float32Array() },
+              ...{ ...said, finishReason, isLast: finishReason !== 'none' },
+            },
+          });
+          return finishReason === 'none';
+        };
+        endWork = () => {
+          tell({ finishReason: 'cancelled' });
+        };
+        step = () => {
+          this.onStep();
+          if (isCancelled()) return tell({ finishReason: 'cancelled' });
+          const batch = prompt.splice(0, nBatch);
+          nPromptDone += batch.length;
+          if (batch.length > 0) {
+            this.batches.push(batch.length);
+            tokens.push(...batch);
+            return true;
+          }
+          const next = left.shift();
+          if (next === undefined) return tell({ finishReason: 'stop' });
+          const token = codePoint(next);
+          tokens.push(token);
+          nGenerated += 1;
+          const topTokens = Int32Array.of(token, 33);
+          const topLogprobs = Float32Array.of(-0.5, -1.5);
+          return tell({ token, text: next, logprob: -0.5, topTokens, topLogprobs });
+        };
+        this.#running.add(step);
       },
       cancel: () => {
         this.calls.push('cancel');
-        if (appended.length > 0) tokens.length = nBefore;
-        appended = [];
-        return { value: null };
+        if (this.#running.delete(step)) endWork();
       },
-      begin: (more, appendId) => {
+      append: (more, appendId, onLogits) => {
         id = appendId;
-        nBefore = tokens.length;
-        appended = [...more];
-        return { value: appended.length };
-      },
-      advance: (maxBatch) => {
-        this.onStep();
-        const more = appended.splice(0, Math.min(maxBatch, nBatch));
-        const isBad = more.includes(99_999);
-        if (isCancelled() || isBad) {
-          appended = [];
+        const nBefore = tokens.length;
+        const left = [...more];
+        const giveUp = (code: string, message: string) => {
           tokens.length = nBefore;
-          return isBad ? fail('invalid_argument', 'no such token') : fail('cancelled', 'cancelled');
-        }
-        this.batches.push(more.length);
-        tokens.push(...more);
-        const logits = appended.length === 0 ? more.slice(-2) : [];
-        return { value: { nLeft: appended.length, logits: Float32Array.from(logits) } };
+          onLogits(fail(code, message));
+          return false;
+        };
+        endWork = () => {
+          giveUp('cancelled', 'cancelled');
+        };
+        step = () => {
+          this.onStep();
+          const batch = left.splice(0, nBatch);
+          if (isCancelled()) return giveUp('cancelled', 'cancelled');
+          if (batch.includes(99_999)) return giveUp('invalid_argument', 'no such token');
+          this.batches.push(batch.length);
+          tokens.push(...batch);
+          if (left.length > 0) return true;
+          onLogits({ value: Float32Array.from(batch.slice(-2)) });
+          return false;
+        };
+        this.#running.add(step);
       },
       save: () => ({ value: Uint8Array.from(tokens) }),
       restore: (bytes) => {

@@ -15,7 +15,13 @@ import { languageModel } from 'kinglet/ai-sdk';
 import { openAI } from 'kinglet/openai';
 import type { ResponseInputItem } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { EngineLoader, EngineModule, EngineOverrides, EngineResult } from '#engine';
+import type {
+  EngineAnswerEvent,
+  EngineLoader,
+  EngineModule,
+  EngineOverrides,
+  EngineResult,
+} from '#engine';
 import type { VisionLoader } from '#vision';
 import { serve } from '../../scripts/serve.mjs';
 import { samplingRules } from '../../web/src/sampling-rules.ts';
@@ -574,23 +580,24 @@ async function logprobsByHand(
     ...{ stop: [], logprobs: 3, lookup: 0, id: 1, replacesContext: true },
   };
   const answer = model.newAnswer({
-    ...{ tools: '', mustCall: false, mayCallSeveral: false, schema: '' },
+    ...{ tools: '', toolChoice: '', schema: '' },
     ...{
       indent: 0,
       openObjects: false,
       grammar: '',
       prompt: '',
       prefix: '',
-      isDivided: false,
       maxThinkingTokens: -1,
       id: 1,
     },
   });
-  value(session.start(Int32Array.from(tokens), value(answer), options));
-  for (;;) {
-    const { token, topTokens, topLogprobs } = value(session.step(64));
-    if (token >= 0) return { tokens: topTokens, logprobs: topLogprobs };
-  }
+  const events: EngineAnswerEvent[] = [];
+  session.start(Int32Array.from(tokens), value(answer), options, (event) => {
+    events.push(value(event));
+  });
+  while (model.advance(50));
+  const [{ topTokens, topLogprobs }] = events as [EngineAnswerEvent];
+  return { tokens: topTokens, logprobs: topLogprobs };
 }
 
 /** The globals of the page. */

@@ -2,7 +2,7 @@ import { KingletError } from './errors.ts';
 import { checkedFlag, jsonOf } from './options.ts';
 import { takePictures } from './pictures.ts';
 import type { Conversation } from './protocol.ts';
-import type { ChatMessage, ChatTokensOptions } from './types.ts';
+import type { ChatMessage, ChatOptions, ChatTokensOptions } from './types.ts';
 
 /**
  * Returns a conversation that the engine can lay out with the model's chat template. A text is the
@@ -12,7 +12,13 @@ import type { ChatMessage, ChatTokensOptions } from './types.ts';
  */
 export function conversationOf(
   given: string | readonly ChatMessage[],
-  { addGenerationPrompt = true, tools, variables, trustContent = false }: ChatTokensOptions = {},
+  {
+    addGenerationPrompt = true,
+    tools,
+    toolChoice,
+    variables,
+    trustContent = false,
+  }: ChatTokensOptions & Pick<ChatOptions, 'toolChoice'> = {},
 ): Conversation {
   const messages = typeof given === 'string' ? [{ role: 'user', content: given }] : given;
   checkMessages(messages);
@@ -25,7 +31,7 @@ export function conversationOf(
   };
   return {
     variables: jsonOf('messages and variables', all),
-    hasTools: Array.isArray(all.tools) && all.tools.length > 0,
+    toolChoice: toolChoice === undefined ? '' : jsonOf('toolChoice', toolChoice),
     trustContent: checkedFlag('trustContent', trustContent),
     pictures,
   };

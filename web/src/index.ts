@@ -17,6 +17,7 @@ export type {
   ChatPromptOptions,
   ChatTokensOptions,
   ChatTool,
+  ToolChoice,
   ContentPart,
   DecodeOptions,
   DetokenizeOptions,

@@ -76,7 +76,8 @@ export const chatPromptOptionNames = ['addGenerationPrompt', 'tools', 'variables
 
 export const chatOptionNames = [
   ...generateOptionNames.filter((name) => name !== 'addBos' && name !== 'parseSpecial'),
-  ...['tools', 'variables', 'trustContent', 'prefix', 'onImage', 'maxThinkingTokens'],
+  ...['tools', 'toolChoice', 'variables', 'trustContent', 'prefix'],
+  ...['onImage', 'maxThinkingTokens'],
 ];
 
 /** Expects known names only. `recommended`: the file's values, used if the caller gives none. */

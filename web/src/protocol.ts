@@ -136,8 +136,8 @@ export interface Pictures {
 export interface Conversation {
   /** The variables of the chat template, including the messages, as JSON. */
   variables: string;
-  /** Whether the variables include tools. */
-  hasTools: boolean;
+  /** JSON of OpenAI's "tool_choice", for the tools among the variables; empty: "auto". */
+  toolChoice: string;
   /** Whether the messages' text counts as the template's own text. */
   trustContent: boolean;
   /** Undefined if there are none. */

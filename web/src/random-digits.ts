@@ -3,8 +3,3 @@ export function randomDigits(nBytes: number): string {
   const random = crypto.getRandomValues(new Uint8Array(nBytes));
   return Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
-
-/** Returns the id of a new call. Mistral's template requires ids of nine letters and digits. */
-export function newCallId(): string {
-  return randomDigits(5).slice(0, 9);
-}

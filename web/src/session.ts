@@ -75,10 +75,11 @@ export class Session {
    * {@link Piece}.
    */
   chat(messages: string | readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    const { tools, variables, trustContent, onImage, maxThinkingTokens, ...generating } = options;
+    const { tools, toolChoice, variables, trustContent, ...others } = options;
+    const { onImage, maxThinkingTokens, ...generating } = others;
     const prompt = () => {
       refuseUnknown(options, chatOptionNames);
-      return conversationOf(messages, { tools, variables, trustContent });
+      return conversationOf(messages, { tools, toolChoice, variables, trustContent });
     };
     const place = () => ({
       replacesContext: true,

@@ -531,6 +531,17 @@ export interface ChatTool {
   };
 }
 
+/** As `tool_choice` in OpenAI's API. */
+export type ToolChoice =
+  | 'auto'
+  | 'none'
+  | 'required'
+  | { type: 'function'; function: { name: string } }
+  | {
+      type: 'allowed_tools';
+      allowed_tools: { mode: 'auto' | 'required'; tools: readonly object[] };
+    };
+
 export interface ChatPromptOptions {
   /** End where the model's answer begins. Default true. */
   addGenerationPrompt?: boolean | undefined;
@@ -551,6 +562,12 @@ export interface ChatTokensOptions extends ChatPromptOptions {
 
 export type ChatOptions = Omit<GenerateOptions, 'addBos' | 'parseSpecial' | 'onFull'> &
   Pick<ChatTokensOptions, 'tools' | 'variables' | 'trustContent'> & {
+    /**
+     * Whether the answer calls a tool: `auto` (the model chooses), `none`, `required`, or the tool to
+     * call. A call that is required is a valid one: its arguments match the tool's schema. Default
+     * `auto`.
+     */
+    toolChoice?: ToolChoice | undefined;
     /**
      * A thought that has so many tokens is ended: its closing mark follows, whatever the model would
      * write. 0 lets a model answer at once that always begins with a thought. Default: no limit.

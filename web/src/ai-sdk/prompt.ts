@@ -11,7 +11,7 @@ import { base64Of } from '../base64.ts';
 import { KingletError } from '../errors.ts';
 import { camelCase, samplingNames } from '../sampling-rules.ts';
 import type { SamplingOption } from '../sampling-rules.ts';
-import type { ChatOptions } from '../types.ts';
+import type { ChatOptions, ToolChoice } from '../types.ts';
 import type {
   ChatCompletionParams,
   FunctionCall,
@@ -19,7 +19,6 @@ import type {
   MessageParam,
   MessagePart,
   ResponseFormat,
-  ToolChoice,
 } from '../openai/types.ts';
 
 /** Options in `providerOptions: { kinglet: … }`, in addition to the AI SDK's own settings. */

@@ -1,7 +1,7 @@
 // The types of the supported part of OpenAI's API. They are compatible with those of the official
 // client. Source of names and fields: the reference of that API.
 
-import type { OnFull, Pooling } from '../types.ts';
+import type { OnFull, Pooling, ToolChoice } from '../types.ts';
 
 /** Parameters that are not in OpenAI's API: options of `generate()`, in other spelling. */
 export interface OwnSamplingParams {
@@ -58,16 +58,6 @@ export interface FunctionTool {
     strict?: boolean | null;
   };
 }
-
-export type ToolChoice =
-  | 'none'
-  | 'auto'
-  | 'required'
-  | { type: 'function'; function: { name: string } }
-  | {
-      type: 'allowed_tools';
-      allowed_tools: { mode: 'auto' | 'required'; tools: readonly object[] };
-    };
 
 export type ResponseFormat =
   | { type: 'text' }

@@ -1,13 +1,9 @@
 // Answers requests of OpenAI's API. The engine reads them and writes their answers.
-import type { EngineRefusal, EngineRequest, EngineSession } from '#engine';
+import type { EngineAnswered, EngineRequest, EngineRequestEvent, EngineSession } from '#engine';
 import { KingletError } from '../errors.ts';
 import type { PostedImage, PostedRequest } from '../protocol.ts';
-import { BatchPace } from './batch-pace.ts';
-import { encodeTokens } from './encode-texts.ts';
-import { unwrap } from './engine-error.ts';
 import type { PicturePart } from './picture-reading.ts';
 import type { LoadedModel } from './run-generation.ts';
-import { yieldToMessages } from './yield.ts';
 
 /** `body` is empty if the answer was a stream. */
 export interface WholeAnswer {
@@ -35,10 +31,9 @@ export async function answerRequest(run: RequestRun): Promise<WholeAnswer> {
   const read = await readRequest(run);
   if ('status' in read) return read;
   try {
-    const texts = read.texts();
-    if (texts.length > 0) return await answerEncoded(run, read, texts);
     if (read.isDone()) return { status: 200, body: read.answer() };
-    return await run.inTurn((session, isWanted) => answerText(run, read, session, isWanted));
+    if (read.isEncoding()) return await answer(run, read, undefined, () => run.isWanted());
+    return await run.inTurn((session, isWanted) => answer(run, read, session, isWanted));
   } finally {
     read.delete();
   }
@@ -80,21 +75,11 @@ function withRows(parts: PicturePart[]) {
   }));
 }
 
-async function answerEncoded(
-  { model, id, isWanted }: RequestRun,
+/** Computes vectors or scores, or writes the answer's choices, one after the other. */
+async function answer(
+  { id, model, loop, onEvents }: RequestRun,
   request: EngineRequest,
-  texts: Int32Array[],
-): Promise<WholeAnswer> {
-  const work = { id, isWanted, onProgress: () => undefined };
-  const rows = await encodeTokens(model, texts, request.pooling(), work);
-  return { status: 200, body: request.answerWith(rows) };
-}
-
-/** Writes the answer's choices, one after the other. */
-async function answerText(
-  { id, onEvents }: RequestRun,
-  request: EngineRequest,
-  session: EngineSession,
+  session: EngineSession | undefined,
   isWanted: () => boolean,
 ): Promise<WholeAnswer> {
   const sent = { events: false };
@@ -104,7 +89,23 @@ async function answerText(
     onEvents(events);
   };
   while (!request.isDone()) {
-    const refusal = await writeChoice(id, request, session, isWanted, send);
+    if (!isWanted()) return cancelled;
+    const { refusal } = await loop.run<EngineAnswered<EngineRequestEvent>>({
+      isWanted,
+      begin: (onEvent) => {
+        if (session) request.beginChoice(session, id, onEvent);
+        else request.encode(id, onEvent);
+      },
+      read: (event) => {
+        send(event.value?.events ?? '');
+        return event.refusal !== undefined || event.value.isLast;
+      },
+      cancel: () => {
+        if (session) session.cancel();
+        else model.cancel(id);
+      },
+    });
+    if (!isWanted()) return cancelled;
     if (!refusal) continue;
     if (!sent.events) return { status: refusal.status, body: refusal.body };
     send(refusal.event);
@@ -115,37 +116,4 @@ async function answerText(
 }
 
 /** Nobody reads this answer. */
-const cancelled: EngineRefusal = { status: 499, body: '', event: '' };
-
-/** Returns why the choice is not whole. An error of its first step comes before all events. */
-async function writeChoice(
-  id: number,
-  request: EngineRequest,
-  session: EngineSession,
-  isWanted: () => boolean,
-  send: (events: string) => void,
-): Promise<EngineRefusal | undefined> {
-  const begun = request.beginChoice(session, id);
-  if (begun.refusal) return begun.refusal;
-  let events = begun.value;
-  const pace = new BatchPace(session.nBatch());
-  for (;;) {
-    if (!isWanted()) {
-      unwrap(session.cancel());
-      return cancelled;
-    }
-    const startedAt = performance.now();
-    const step = request.step(session, pace.size);
-    if (step.refusal) return step.refusal;
-    const { isPrompt, nComputed, isLast } = step.value;
-    events += step.value.events;
-    if (isPrompt) {
-      pace.took(nComputed, performance.now() - startedAt);
-    } else {
-      send(events);
-      events = '';
-    }
-    if (isLast) return undefined;
-    await yieldToMessages();
-  }
-}
+const cancelled: WholeAnswer = { status: 499, body: '' };

@@ -1,20 +1,23 @@
 // Computes embeddings and scores of whole texts.
-import type { EngineEncoder, EngineModel } from '#engine';
+import type {
+  EngineEncodingEvent,
+  EngineEncodingRequest,
+  EngineModel,
+  EngineResult,
+} from '#engine';
 import { KingletError } from '../errors.ts';
 import type { Embeddings, PostedEmbedOptions } from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
 import { unwrap } from './engine-error.ts';
+import type { EngineLoop } from './engine-loop.ts';
 import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
-import { yieldToMessages } from './yield.ts';
 
 export interface EncodingWork extends Work {
+  loop: EngineLoop;
   /** Called whenever texts are done. */
   onProgress(progress: EncodeProgress): void;
 }
-
-/** How long messages wait at most, unless a single step takes longer. */
-const turnMs = 50;
 
 /** Returns the embedding of each text. */
 export async function embedTexts(
@@ -31,18 +34,12 @@ export async function embedTexts(
       `the model's embeddings have ${String(embeddingSize)} dimensions, not ${String(dimensions)}`,
     );
   }
-  const found: Embeddings = { embeddings: [], nTokens: [] };
-  const tokensOf = (text: string | Int32Array) => {
-    const tokens =
-      typeof text === 'string' ? unwrap(model.embeddingTokens(prompt + text, truncate)) : text;
-    found.nTokens.push(tokens.length);
-    return tokens;
-  };
-  await encode(model, texts, tokensOf, work, (encoder, i) => {
-    const kept = dimensions ?? embeddingSize;
-    found.embeddings.push(unwrap(encoder.embedding(i, pooling, kept, normalize)));
-  });
-  return found;
+  const tokens = tokensOf(texts, (text) =>
+    typeof text === 'string' ? unwrap(model.embeddingTokens(prompt + text, truncate)) : text,
+  );
+  const request = { texts: tokens, pooling, dimensions: dimensions ?? 0, normalizes: normalize };
+  const embeddings = await encode(model, request, work);
+  return { embeddings, nTokens: tokens.map(({ length }) => length) };
 }
 
 /** Returns the score of each document. */
@@ -60,37 +57,12 @@ export async function scoreTexts(
       `this ${architecture} model is not a reranker: it cannot score texts`,
     );
   }
-  const scores: number[] = [];
-  const tokensOf = (document: string) => unwrap(model.rankingTokens(query, document, truncate));
-  await encode(model, documents, tokensOf, work, (encoder, i) => {
-    scores.push(unwrap(encoder.scores(i))[0] ?? 0);
-  });
-  return Float32Array.from(scores);
-}
-
-/** Returns the vector of each text, not scaled; with the pooling "rank" its scores. */
-export async function encodeTokens(
-  model: EngineModel,
-  texts: readonly Int32Array[],
-  pooling: string,
-  work: EncodingWork,
-): Promise<Float32Array[]> {
-  const rows: Float32Array[] = [];
-  const { embeddingSize } = model.info();
-  await encode(
-    model,
-    texts,
-    (tokens) => tokens,
-    work,
-    (encoder, i) => {
-      const row =
-        pooling === 'rank'
-          ? encoder.scores(i)
-          : encoder.embedding(i, pooling, embeddingSize, false);
-      rows.push(unwrap(row));
-    },
+  const texts = tokensOf(documents, (document) =>
+    unwrap(model.rankingTokens(query, document, truncate)),
   );
-  return rows;
+  const request = { texts, pooling: 'rank', dimensions: 0, normalizes: false };
+  const scores = await encode(model, request, work);
+  return Float32Array.from(scores, ([first = 0]) => first);
 }
 
 /** Returns the file's pooling. */
@@ -102,65 +74,43 @@ function poolingOf(model: EngineModel): string {
   return unwrap(found);
 }
 
-/** Computes the texts in groups, and calls `read` with each text's index in the group. */
-async function encode<Text>(
+/** Returns a row for each text. */
+async function encode(
   model: EngineModel,
-  texts: readonly Text[],
-  tokensOf: (text: Text) => Int32Array,
+  request: Omit<EngineEncodingRequest, 'id'>,
   work: EncodingWork,
-  read: (encoder: EngineEncoder, i: number) => void,
-): Promise<void> {
-  const encoder = model.newEncoder();
-  try {
-    for (let done = 0; done < texts.length;) {
-      const group = addGroup(encoder, texts, done, tokensOf);
-      await compute(encoder, work);
-      for (let i = 0; i < group; ++i) read(encoder, i);
-      done += group;
-      work.onProgress({ done, total: texts.length });
-    }
-  } finally {
-    encoder.delete();
-  }
-}
-
-/** Adds texts from `first` on until the group is full, and returns how many. */
-function addGroup<Text>(
-  encoder: EngineEncoder,
-  texts: readonly Text[],
-  first: number,
-  tokensOf: (text: Text) => Int32Array,
-): number {
-  encoder.clear();
-  let end = first;
-  for (let isFull = false; end < texts.length && !isFull; ++end) {
-    const tokens = named(end, () => tokensOf(texts[end] as Text));
-    if (tokens.length === 0) {
-      throw new KingletError('invalid_argument', `text ${String(end)} has no tokens`);
-    }
-    isFull = encoder.add(tokens);
-  }
-  return end - first;
-}
-
-/** Adds to an error's message which text it is about. */
-function named<T>(index: number, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof KingletError)) throw error;
-    throw new KingletError(error.code, `text ${String(index)}: ${error.message}`);
-  }
-}
-
-async function compute(encoder: EngineEncoder, work: Work): Promise<void> {
+): Promise<Float32Array[]> {
   checkWanted(work);
-  let turnBegan = performance.now();
-  for (let nLeft = unwrap(encoder.begin(work.id)); nLeft > 0;) {
-    nLeft = unwrap(encoder.advance());
-    if (performance.now() - turnBegan < turnMs) continue;
-    await yieldToMessages();
-    checkWanted(work);
-    turnBegan = performance.now();
-  }
+  const { id, loop } = work;
+  const total = request.texts.length;
+  if (total === 0) return [];
+  const last = await loop.run<EngineResult<EngineEncodingEvent>>({
+    isWanted: () => work.isWanted(),
+    begin: (onEvent) => {
+      unwrap(model.encodeTexts({ ...request, id }, onEvent));
+    },
+    read: (event) => {
+      const { nDone, isLast } = unwrap(event);
+      if (!isLast) work.onProgress({ done: nDone, total });
+      return isLast;
+    },
+    cancel: () => {
+      model.cancel(id);
+    },
+  });
+  return unwrap(last).rows;
+}
+
+/** Names the text in an error's message. */
+function tokensOf<Text>(texts: readonly Text[], read: (text: Text) => Int32Array): Int32Array[] {
+  return texts.map((text, i) => {
+    try {
+      const tokens = read(text);
+      if (tokens.length > 0) return tokens;
+    } catch (error) {
+      if (!(error instanceof KingletError)) throw error;
+      throw new KingletError(error.code, `text ${String(i)}: ${error.message}`);
+    }
+    throw new KingletError('invalid_argument', `text ${String(i)} has no tokens`);
+  });
 }

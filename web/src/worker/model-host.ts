@@ -6,6 +6,7 @@ import type {
   EngineModel,
   EngineModelInfo,
   EngineModule,
+  EngineResult,
   EngineSession,
 } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
@@ -23,10 +24,11 @@ import type {
 } from '../protocol.ts';
 import type { FileDescription, KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
 import { answerRequest } from './answer-request.ts';
-import { appendTokens } from './append-tokens.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
+import type { EncodingWork } from './encode-texts.ts';
 import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
+import { EngineLoop } from './engine-loop.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
 import { nameFiles, nameReader } from './hub-listing.ts';
 import { accessTo, engineOptions, loadModel } from './load-model.ts';
@@ -122,15 +124,13 @@ export class ModelHost {
     keepPrefix: this.#inTurn(({ engine }, { tokens }) => engine.keepPrefix(tokens)),
     tokens: this.#inTurn(({ engine }) => engine.tokens()),
     kvPages: ({ session }) => pagesOf(this.#open(this.#sessions.get(session)).engine),
-    decode: this.#inTurn(({ engine }, { tokens }, work) => appendTokens(engine, tokens, work)),
+    decode: this.#inTurn(({ engine }, { tokens }, work) => this.#append(engine, tokens, work)),
     save: this.#inTurn(({ engine }) => unwrap(engine.save())),
     restore: this.#inTurn(({ engine }, { bytes }) => unwrap(engine.restore(bytes))),
     embed: ({ texts, options }, work) =>
-      embedTexts(this.#withWeights(), texts, options, { ...work, onProgress: work.notify }),
+      embedTexts(this.#withWeights(), texts, options, this.#encodingWork(work)),
     score: ({ query, documents, truncate }, work) =>
-      scoreTexts(this.#withWeights(), query, documents, truncate, {
-        ...{ ...work, onProgress: work.notify },
-      }),
+      scoreTexts(this.#withWeights(), query, documents, truncate, this.#encodingWork(work)),
     layOut: ({ saidLast = '', isRequest = false, ...conversation }, { id }) =>
       unwrap(
         this.#ready()
@@ -318,7 +318,8 @@ export class ModelHost {
     let made: EngineApi | undefined;
     const api = () => (made ??= model.newApi(model.info().name, options.chatTemplate ?? ''));
     const pictures = this.#pictureReading(work, running, model, options, onReaderProgress);
-    this.#loaded = { engine: running.engine, model, api, pictures };
+    const loop = new EngineLoop(model);
+    this.#loaded = { engine: running.engine, model, api, pictures, loop };
     if (options.chatTemplate !== undefined) unwrap(api().check());
     const images = options.mmproj && (await pictures.open(work));
     const { hasWeights, purpose } = model.info();
@@ -381,6 +382,29 @@ export class ModelHost {
   #newSession(id: number, { nCtx, kv, kvPool }: TakesOf<'newSession'>): MadeSession {
     const engine = unwrap(this.#forText().newSession(engineOptions(nCtx, kv, kvPool)));
     return this.#add(id, { engine, sharesPages: kvPool > 0 }, engine.kvBytes());
+  }
+
+  #encodingWork(work: CallWork<'embed'> | CallWork<'score'>): EncodingWork {
+    return { ...work, loop: this.#ready().loop, onProgress: work.notify };
+  }
+
+  /** Returns the logits after the last token. */
+  async #append(engine: EngineSession, tokens: Int32Array, work: Work): Promise<Float32Array> {
+    checkWanted(work);
+    const logits = await this.#ready().loop.run<EngineResult<Float32Array>>({
+      isWanted: () => work.isWanted(),
+      begin: (onLogits) => {
+        engine.append(tokens, work.id, onLogits);
+      },
+      read: (found) => {
+        unwrap(found);
+        return true;
+      },
+      cancel: () => {
+        engine.cancel();
+      },
+    });
+    return unwrap(logits);
   }
 
   #add(id: number, opened: OpenSession, kvBytes: number): MadeSession {

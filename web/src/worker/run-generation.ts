@@ -1,31 +1,22 @@
-// Runs a generation in the worker: steps of the engine, pieces for the page, and measured times.
+// Runs a generation in the worker: the engine's events, pieces for the page, and measured times.
 import type {
   EngineAnswer,
+  EngineAnswerEvent,
   EngineApi,
-  EngineDelta,
   EngineImageRows,
   EngineModel,
   EngineModule,
+  EngineResult,
   EngineSession,
-  EngineStep,
 } from '#engine';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
 import type { Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
-import { newCallId } from '../random-digits.ts';
-import type {
-  ChatMessage,
-  FinishReason,
-  GenerationResult,
-  ImageProgress,
-  Piece,
-  ToolCallPiece,
-} from '../types.ts';
-import { BatchPace } from './batch-pace.ts';
+import type { ChatMessage, GenerationResult, ImageProgress, Piece } from '../types.ts';
 import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
+import type { EngineLoop } from './engine-loop.ts';
 import type { PictureReading } from './picture-reading.ts';
-import { yieldToMessages } from './yield.ts';
 
 /** A prompt with its tokens. */
 interface ReadPrompt {
@@ -47,6 +38,7 @@ export interface LoadedModel {
   /** Made when it is first needed, because it reads the chat templates. */
   api: () => EngineApi;
   pictures: PictureReading;
+  loop: EngineLoop;
 }
 
 export interface GenerationRun extends LoadedModel {
@@ -54,7 +46,7 @@ export interface GenerationRun extends LoadedModel {
   session: EngineSession;
   prompt: PostedPrompt;
   options: PostedGenerateOptions;
-  /** Returns whether to continue. Called before each step; may throw. */
+  /** Returns whether to continue; may throw. */
   isWanted(): boolean;
   onPiece(piece: Piece): void;
   onImage(progress: ImageProgress): void;
@@ -97,70 +89,56 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   const { usage, timings } = result;
   const warnings = answer.warnings();
   if (warnings.length > 0) result.warnings = warnings;
-  const pace = new BatchPace(session.nBatch());
-  const { replacesContext } = prompt;
   const { tokens, images, nDropped, nKept } = read;
-  const engineOptions = { ...options, replacesContext, nKept, id };
+  const engineOptions = { ...options, replacesContext: prompt.replacesContext, nKept, id };
   for (const image of images) session.giveImage(image);
-  usage.cachedTokens = unwrap(session.start(tokens, answer, engineOptions));
-  usage.promptTokens = usage.cachedTokens;
   if (isConversation(prompt) && prompt.onFull !== 'error') result.dropped = nDropped;
 
-  let finish: FinishReason | 'none' = 'none';
-  let nRead = 0;
-  let decodedAt = performance.now();
-  while (finish === 'none' && run.isWanted()) {
-    const stepAt = performance.now();
-    const step = unwrap(session.step(pace.size));
-    const now = performance.now();
-    usage.promptTokens = step.nPromptDone;
-    timings.guessedTokens = step.nGuessed;
-    timings.keptTokens = step.nAccepted;
-    if (nKept >= 0) result.droppedTokens = step.nDropped;
-    finish = step.finishReason;
-    if (step.token < 0 && finish === 'none') {
-      timings.promptMs += now - stepAt;
-      nRead += step.nComputed;
-      pace.took(step.nComputed, now - stepAt);
-    } else {
-      timings.decodeMs += now - decodedAt; // a step of another session may have computed this token
+  const add = (event: EngineAnswerEvent) => {
+    usage.promptTokens = event.nPromptDone;
+    usage.cachedTokens = event.nCached;
+    usage.completionTokens = event.nGenerated;
+    timings.promptMs = event.promptMs;
+    timings.decodeMs = event.decodeMs;
+    timings.guessedTokens = event.nGuessed;
+    timings.keptTokens = event.nAccepted;
+    if (nKept >= 0) result.droppedTokens = event.nDropped;
+    if (event.nGenerated === 1 && event.token >= 0) {
+      timings.firstTokenMs = performance.now() - startedAt;
     }
-    decodedAt = now;
-    if (step.token >= 0 && ++usage.completionTokens === 1) timings.firstTokenMs = now - startedAt;
-    const said = saidBy(step);
-    if (step.token >= 0 || isSomething(said)) {
+    const said = saidBy(event);
+    if (event.token >= 0 || isSomething(said)) {
       addTo(result, said);
-      run.onPiece({ ...said, ...drawn(model, step, options.logprobs) });
+      run.onPiece({ ...said, ...drawn(model, event, options.logprobs) });
     }
-    if (finish === 'none') await yieldToMessages();
-    else result.finishReason = finish;
-  }
-  const held = finish === 'none' ? unwrap(session.cancel()) : null;
-  if (held) {
-    const said = saidBy(held);
-    addTo(result, said);
-    if (isSomething(said)) run.onPiece({ ...said, token: -1 });
-  }
+    if (event.finishReason !== 'none') result.finishReason = event.finishReason;
+    return event.isLast;
+  };
+  await run.loop.run<EngineResult<EngineAnswerEvent>>({
+    isWanted: () => run.isWanted(),
+    begin: (onEvent) => {
+      session.start(tokens, answer, engineOptions, onEvent);
+    },
+    read: (event) => add(unwrap(event)),
+    cancel: () => {
+      session.cancel();
+    },
+  });
   if (prompt.tools !== undefined) result.message = assistantMessage(result, prefixText(run));
-  timings.promptTokensPerSecond = rate(nRead, timings.promptMs);
+  timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
 }
 
 type Said = Pick<Piece, 'text' | 'reasoning' | 'toolCalls'>;
 
-/** Returns what a step adds to the answer, without what is empty. */
-function saidBy({ text, reasoning, toolCalls }: EngineDelta): Said {
+/** Returns what an event adds to the answer, without what is empty. */
+function saidBy({ text, reasoning, toolCalls }: EngineAnswerEvent): Said {
   return {
     text,
     ...(reasoning !== '' && { reasoning }),
-    ...(toolCalls.length > 0 && { toolCalls: toolCalls.map(withId) }),
+    ...(toolCalls.length > 0 && { toolCalls }),
   };
-}
-
-/** The first piece of a call has its name, and gets its id. */
-function withId(piece: ToolCallPiece): ToolCallPiece {
-  return piece.name === undefined ? piece : { ...piece, id: newCallId() };
 }
 
 type ConversationContent = PostedPrompt & { content: Conversation };
@@ -204,15 +182,15 @@ function newAnswer(run: GenerationRun, read: ReadPrompt): EngineAnswer {
   const { model, api, prompt, options } = run;
   const { tools, maxThinkingTokens = -1 } = prompt;
   const { grammar, jsonSchema: schema, indent, openObjects } = options;
+  const toolChoice = isConversation(prompt) ? prompt.content.toolChoice : '';
   const request = {
-    ...{ tools: tools ?? '', grammar, schema, indent, openObjects },
+    ...{ tools: tools ?? '', toolChoice, grammar, schema, indent, openObjects },
     ...{ maxThinkingTokens, prompt: read.end },
     prefix: prefixText(run),
-    isDivided: tools !== undefined,
     id: run.id,
   };
   if (tools === undefined) return unwrap(model.newAnswer(request));
-  return unwrap(api().newAnswer(request, tools !== '[]'));
+  return unwrap(api().newAnswer(request));
 }
 
 function addTo(result: GenerationResult, { text, reasoning, toolCalls = [] }: Said): void {
@@ -242,8 +220,12 @@ function isSomething({ text, reasoning, toolCalls }: Said): boolean {
   return text !== '' || reasoning !== undefined || toolCalls !== undefined;
 }
 
-function drawn(model: EngineModel, step: EngineStep, logprobs: number): Omit<Piece, keyof Said> {
-  const { token, logprob, topTokens, topLogprobs } = step;
+function drawn(
+  model: EngineModel,
+  event: EngineAnswerEvent,
+  logprobs: number,
+): Omit<Piece, keyof Said> {
+  const { token, logprob, topTokens, topLogprobs } = event;
   if (logprobs < 0 || token < 0) return { token };
   const top = Array.from(topTokens, (alternative, i) => ({
     token: alternative,

@@ -1,8 +1,8 @@
-#include "server/session_pool.h"
+#include "answers/session_pool.h"
 
 #include <algorithm>
 
-namespace kinglet::server {
+namespace kinglet {
 namespace {
 
 // The number of tokens that the session has computed and that `prompt` begins with too.
@@ -61,4 +61,4 @@ std::unique_ptr<Session> SessionPool::remove(Idle::iterator place) {
   return session;
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet

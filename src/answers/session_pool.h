@@ -13,7 +13,7 @@
 #include "base/thread_pool.h"
 #include "session/session.h"
 
-namespace kinglet::server {
+namespace kinglet {
 
 class SessionPool {
  public:
@@ -55,4 +55,4 @@ class SessionPool {
   Idle idle_;
 };
 
-}  // namespace kinglet::server
+}  // namespace kinglet

@@ -1,5 +1,5 @@
 // Answers divided into text, thoughts and calls.
-#include "chat/chat_answer.h"
+#include "answers/answer.h"
 
 #include <gtest/gtest.h>
 
@@ -23,9 +23,17 @@ AnswerPlan plan() {
           .prefix = {}};
 }
 
-TEST(ChatAnswer, SaysTheSameHoweverItIsCut) {
+GenerationStep step(std::string_view text, FinishReason finish = FinishReason::none) {
+  GenerationStep step;
+  step.text = text;
+  step.finish = finish;
+  step.token = finish == FinishReason::none ? 4 : kNoToken;
+  return step;
+}
+
+TEST(AnswerEvents, AddTheSameHoweverTheTextIsCut) {
   for (size_t size = 1; size < kAnswer.size(); ++size) {
-    ChatAnswer answer(plan());
+    AnswerEvents events(plan());
     std::string text;
     std::string thought;
     std::vector<CallDelta> calls;
@@ -43,24 +51,40 @@ TEST(ChatAnswer, SaysTheSameHoweverItIsCut) {
         }
       }
     };
-    for (size_t at = 0; at < kAnswer.size(); at += size) add(answer.push(kAnswer.substr(at, size)));
-    add(answer.end());
+    for (size_t at = 0; at < kAnswer.size(); at += size) {
+      const AnswerEvent event = events.read(step(kAnswer.substr(at, size)));
+      EXPECT_TRUE(event.is_news());
+      add(event.added);
+    }
+    const AnswerEvent last = events.read(step("", FinishReason::stop));
+    add(last.added);
     EXPECT_EQ(text, "Well.");
     EXPECT_EQ(thought, "Hm");
     ASSERT_EQ(calls.size(), 2u) << size;
     EXPECT_EQ(calls[0].name, "f");
     EXPECT_EQ(calls[0].arguments, "{\"x\":1}");
     EXPECT_EQ(calls[1].arguments, "{}");
-    EXPECT_TRUE(answer.has_whole_calls(2));
+    EXPECT_TRUE(last.calls_tools);
+    EXPECT_EQ(last.counts.n_generated, (kAnswer.size() + size - 1) / size);
+    EXPECT_GE(last.counts.n_thought, std::string_view("<think>Hm").size() / size);
+    EXPECT_LE(last.counts.n_thought, kAnswer.find("Well") / size + 1);
   }
 }
 
-TEST(ChatAnswer, EndsWithLengthIfACallIsNotWhole) {
+TEST(AnswerEvents, HaveNoMoreCallsThanThePlanAllows) {
+  AnswerPlan one_call = plan();
+  one_call.n_calls_most = 1;
+  const AnswerEvent event = AnswerEvents(one_call).read(step(kAnswer, FinishReason::stop));
+  ASSERT_EQ(event.added.calls.size(), 1u);
+  EXPECT_EQ(event.added.calls[0].arguments, "{\"x\":1}");
+  EXPECT_TRUE(event.calls_tools);
+}
+
+TEST(AnswerEvents, EndWithLengthIfACallIsNotWhole) {
   const auto finish = [](std::string_view said, FinishReason reason, size_t n_most = 9) {
-    ChatAnswer answer(plan());
-    answer.push(said);
-    answer.end();
-    return answer.finish(reason, n_most);
+    AnswerPlan limited = plan();
+    limited.n_calls_most = n_most;
+    return AnswerEvents(limited).read(step(said, reason)).finish;
   };
   const std::string_view cut = kAnswer.substr(0, kAnswer.size() - 15);
   EXPECT_EQ(finish(kAnswer, FinishReason::stop), FinishReason::stop);

@@ -1,10 +1,10 @@
-#include "server/picture_run.h"
+#include "answers/picture_run.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-namespace kinglet::server {
+namespace kinglet {
 namespace {
 
 // The checksum of the first rows. It depends on the whole picture and on what reads it.
@@ -22,19 +22,14 @@ size_t bytes_of(std::span<const ImagePart> parts) {
 
 }  // namespace
 
-void PictureRun::begin(std::shared_ptr<PictureJob> job) {
-  job_ = std::move(job);
-  if (const Status status = start(); !status.ok()) return finish(status.error());
-  if (find_remembered()) reader_.reset();
-}
-
-Status PictureRun::start() {
+Status PictureRun::begin() {
   if (model_ == nullptr) {
-    return Error{ErrorCode::unsupported_feature, "nothing here reads pictures"};
+    return Error{ErrorCode::unsupported_feature,
+                 "this server was started without --mmproj and cannot read images"};
   }
   KINGLET_ASSIGN(reader_, ImageReader::create(*model_, pool_));
-  const Picture picture = job_->take_picture();
-  return reader_->begin(picture.view(), job_->cancellation());
+  const Picture picture = std::move(jobs_.front().picture);
+  return reader_->begin(picture.view(), jobs_.front().cancellation);
 }
 
 // Gives the job the kept result of an equal picture. Returns false if there is none.
@@ -52,14 +47,14 @@ bool PictureRun::find_remembered() {
 }
 
 void PictureRun::advance() {
-  if (const Status status = reader_->advance(); !status.ok()) {
-    reader_.reset();
-    return finish(status.error());
+  if (!reader_) {
+    if (const Status status = begin(); !status.ok()) return finish(status.error());
+    if (find_remembered()) return;
   }
+  if (const Status status = reader_->advance(); !status.ok()) return finish(status.error());
   if (reader_->n_left() > 0) return;
   const auto parts = std::make_shared<const std::vector<ImagePart>>(reader_->take_parts());
-  reader_.reset();
-  ++metrics_.pictures;
+  ++n_computed_;
   remember(parts);
   finish(parts);
 }
@@ -73,12 +68,13 @@ void PictureRun::remember(PictureParts parts) {
 }
 
 void PictureRun::abandon(const Error& error) {
-  reader_.reset();
-  if (is_busy()) finish(error);
+  while (is_busy()) finish(error);
 }
 
 void PictureRun::finish(Result<PictureParts> result) {
-  std::exchange(job_, nullptr)->deliver(std::move(result));
+  reader_.reset();
+  jobs_.front().deliver(std::move(result));
+  jobs_.pop_front();
 }
 
-}  // namespace kinglet::server
+}  // namespace kinglet

@@ -1,0 +1,91 @@
+#include "answers/answer.h"
+
+#include "base/random_name.h"
+
+namespace kinglet {
+namespace {
+
+// Mistral's template requires ids of nine letters and digits.
+constexpr size_t kCallIdSize = 9;
+
+}  // namespace
+
+AnswerEvent AnswerEvents::read(GenerationStep step) {
+  reader_.push(step.text, parts_);
+  if (step.is_last()) reader_.end(parts_);
+  AnswerEvent event{.added = take_parts(),
+                    .token = {step.token, {}, std::move(step.top)},
+                    .prompt = std::move(step.prompt),
+                    .n_computed = step.n_computed,
+                    .finish = step.finish};
+  if (step.token != kNoToken) {
+    event.token.logprob = step.logprob;
+    ++counts_.n_generated;
+  }
+  counts_.n_prompt_done = step.n_prompt_done;
+  if (!event.added.thought.empty()) counts_.n_thought = counts_.n_generated;
+  counts_.n_guessed = step.n_guessed;
+  counts_.n_accepted = step.n_accepted;
+  counts_.n_dropped = step.n_dropped;
+  event.counts = counts_;
+  if (!event.is_last() || n_calls_ == 0) return event;
+  event.calls_tools = reader_.has_whole_calls(n_calls_most_);
+  const bool is_cut = !event.calls_tools && event.finish == FinishReason::stop;
+  if (is_cut) event.finish = FinishReason::length;
+  return event;
+}
+
+AnswerDelta AnswerEvents::take_parts() {
+  AnswerDelta delta;
+  for (AnswerPart& part : parts_) {
+    switch (part.kind) {
+      case AnswerPart::Kind::text:
+        delta.text += part.text;
+        break;
+      case AnswerPart::Kind::thought:
+        delta.thought += part.text;
+        break;
+      case AnswerPart::Kind::call:
+        delta.calls.push_back({n_calls_++, random_name(kCallIdSize), std::move(part.text), ""});
+        break;
+      case AnswerPart::Kind::arguments:
+        if (delta.calls.empty()) delta.calls.push_back({n_calls_ - 1, "", std::nullopt, ""});
+        delta.calls.back().arguments += part.text;
+        break;
+    }
+  }
+  parts_.clear();
+  std::erase_if(delta.calls, [&](const CallDelta& call) { return call.index >= n_calls_most_; });
+  return delta;
+}
+
+Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
+                             const std::vector<TokenId>& prompt, GenerationOptions options,
+                             const AnswerPlan& plan) {
+  plan.constrain(options);
+  KINGLET_ASSIGN(Generation generation, Generation::start(session, tokenizer, prompt, options));
+  return Answer(std::move(generation), plan);
+}
+
+Result<AnswerEvent> Answer::step(uint32_t max_batch) {
+  const Clock::time_point begin = Clock::now();
+  return read(generation_.step(max_batch), begin);
+}
+
+Result<AnswerEvent> Answer::cancel() { return read(generation_.cancel(), Clock::now()); }
+
+Result<AnswerEvent> Answer::read(Result<GenerationStep> step, Clock::time_point begin) {
+  if (!step.ok()) return step.error();
+  const bool is_prompt = step.value().token == kNoToken && !step.value().is_last();
+  const Clock::time_point end = Clock::now();
+  (is_prompt ? counts_.prompt_seconds : counts_.decode_seconds) +=
+      std::chrono::duration<double>(end - (is_prompt ? begin : last_)).count();
+  last_ = end;
+  AnswerEvent event = events_.read(std::move(step.value()));
+  event.counts.n_cached = counts_.n_cached;
+  event.counts.prompt_seconds = counts_.prompt_seconds;
+  event.counts.decode_seconds = counts_.decode_seconds;
+  return event;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,68 @@
+// Computes vectors or scores of texts, one step at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/pooling.h"
+#include "model/text_group.h"
+#include "text/tokenizer.h"
+
+namespace kinglet {
+
+// One row for each text.
+using Rows = std::vector<std::vector<float>>;
+
+// What is to be computed of texts: vectors, or scores with Pooling::rank.
+struct Encoding {
+  std::vector<std::vector<TokenId>> texts;
+  Pooling pooling = Pooling::mean;
+  uint32_t n_numbers = 0;   // keep this many first numbers of each vector; 0: all
+  bool normalizes = false;  // scale each vector to the length 1
+};
+
+struct EncodingJob {
+  Encoding encoding;
+  Cancellation cancellation = {};
+  std::function<void(Result<Rows>)> deliver;                 // called once
+  std::function<void(size_t n_done)> on_progress = nullptr;  // called when texts are done
+};
+
+// Jobs are done one after the other.
+class EncodingRun {
+ public:
+  // The model and the pool must outlive the object.
+  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), group_(model, pool) {}
+
+  bool is_busy() const { return !jobs_.empty(); }
+
+  void submit(EncodingJob job) { jobs_.push_back(std::move(job)); }
+
+  // Computes one step of the first job. After the last step, or an error, delivers its result.
+  void advance();
+
+  // Ends all jobs with `error`.
+  void abandon(const Error& error);
+
+ private:
+  void finish(Result<Rows> result);
+  Status advance_group();
+  Status begin_group();
+  Status read_group();
+  Result<std::vector<float>> row(size_t text);
+
+  const Model& model_;
+  TextGroup group_;
+  std::deque<EncodingJob> jobs_;
+  size_t n_begun_ = 0;  // texts of the first job, with those of the current group
+  Rows rows_;           // of its texts that are done
+};
+
+}  // namespace kinglet
