@@ -44,7 +44,7 @@ describe('an embedding model', () => {
     expect(model.info.embeddingSize).toBe(answer.embedding.length);
     expect(model.info.memory.kvBytes).toBe(0);
     expect(found).toHaveLength(answer.embedding.length);
-    expect(similarity(found!, answer.embedding)).toBeGreaterThan(
+    expect(similarity(found, answer.embedding)).toBeGreaterThan(
       name.includes('Q8_0') ? 0.999 : 0.9999,
     );
     model.dispose();
@@ -57,7 +57,7 @@ describe('an embedding model', () => {
     for (const [i, vector] of found.entries()) {
       expect(similarity(vector, native[i]!.embedding)).toBeGreaterThan(0.9999);
       expect(Math.hypot(...vector)).toBeCloseTo(1, 5);
-      expect([...vector]).toEqual([...(await model.embed([texts[i]!]))[0]!]); // bit for bit
+      expect([...vector]).toEqual([...(await model.embed([texts[i]!]))[0]]); // bit for bit
     }
     model.dispose();
   });
@@ -68,7 +68,7 @@ describe('an embedding model', () => {
     const options = { prompt: 'query: ', dimensions: 8 };
     const [cut] = await model.embed(['a dog'], options);
     expect(cut).toHaveLength(8);
-    expect(similarity(cut!, whole!.slice(0, 8))).toBeCloseTo(1, 6);
+    expect(similarity(cut, whole.slice(0, 8))).toBeCloseTo(1, 6);
     await expect(model.embed(['a'], { dimensions: 10_000 })).rejects.toMatchObject({
       code: 'invalid_argument',
     });

@@ -61,7 +61,7 @@ describe('the message of an answer', () => {
         function: { name: 'get_weather', arguments: `{"city":"${city}"}` },
       })),
     });
-    messages.push(message!, ...toolCalls.map((call) => toolResult(call, { rain: true })));
+    messages.push(message, ...toolCalls.map((call) => toolResult(call, { rain: true })));
     expect(messages.at(-1)).toEqual({
       ...{ role: 'tool', tool_call_id: ids[1], name: 'get_weather', content: '{"rain":true}' },
     });
@@ -109,6 +109,17 @@ describe('the message of an answer', () => {
     const model = await load(plain);
     const { text, message } = await model.chat('Hi', { prefix: 'Sure: ', maxTokens: 3 }).result;
     expect(message).toEqual({ role: 'assistant', content: `Sure: ${text}` });
+  });
+
+  it('is there if the chat ends before it begins', async () => {
+    const model = await load(plain);
+    const message = { role: 'assistant', content: 'Sure: ' };
+    const waiting = model.chat('Hi', { prefix: 'Sure: ' });
+    expect(await waiting.cancel()).toMatchObject({ text: '', finishReason: 'cancelled', message });
+    const late = model.chat('Hi', { prefix: 'Sure: ', signal: AbortSignal.abort() });
+    expect(await late.partial).toMatchObject({ text: '', finishReason: 'cancelled', message });
+    const plainText = model.generate('Hi', { signal: AbortSignal.abort() });
+    expect((await plainText.partial).message).toBeUndefined();
   });
 
   it('is not there for what is no conversation', async () => {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { Kinglet, ModelCache } from 'kinglet';
 import { installPromptApi, languageModelClass } from 'kinglet/prompt-api';
 import type {
-  DownloadProgressEvent,
   LanguageModelCreateOptions,
   LanguageModelPrompt,
   LanguageModelStatic,
@@ -300,7 +299,7 @@ describe('the model', () => {
     const shares: number[] = [];
     const monitor: LanguageModelCreateOptions['monitor'] = (target) => {
       target.addEventListener('downloadprogress', (event) => {
-        shares.push((event as DownloadProgressEvent).loaded);
+        shares.push(event.loaded);
       });
     };
     const making = LanguageModel.create({ monitor });

@@ -419,19 +419,19 @@ describe('sessions', () => {
     const { nHandles } = engine;
     const [mean, longer] = await model.embed(['ab', 'x'.repeat(100)]);
     // The fake engine's vectors are the sum of a text's tokens, and 1.
-    expect(mean![0]! / mean![1]!).toBeCloseTo(97 + 98, 3);
-    expect(Math.hypot(...mean!)).toBeCloseTo(1, 5);
-    expect(longer![0]! / longer![1]!).toBeCloseTo(120 * 100, 1);
+    expect(mean[0]! / mean[1]!).toBeCloseTo(97 + 98, 3);
+    expect(Math.hypot(...mean)).toBeCloseTo(1, 5);
+    expect(longer[0]! / longer[1]!).toBeCloseTo(120 * 100, 1);
     expect(engine.batches).toEqual([2]); // in one group
     const plain = { normalize: false };
     const [last] = await model.embed(['xb'], { pooling: 'last', ...plain });
-    expect([...last!]).toEqual([98, 1]);
+    expect([...last]).toEqual([98, 1]);
     const [prompted] = await model.embed(['a'], { prompt: 'b', dimensions: 1, ...plain });
-    expect([...prompted!]).toEqual([97 + 98]);
+    expect([...prompted]).toEqual([97 + 98]);
     const [cut] = await model.embed(['x'.repeat(2000)], { truncate: true, ...plain });
-    expect([...cut!]).toEqual([120 * 1000, 1]);
+    expect([...cut]).toEqual([120 * 1000, 1]);
     const [tokens] = await model.embed([[3, 4]], { prompt: 'b', ...plain });
-    expect([...tokens!]).toEqual([7, 1]);
+    expect([...tokens]).toEqual([7, 1]);
     expect(engine.nHandles).toBe(nHandles);
     for (const texts of [[], 5, [1]]) {
       await expect(model.embed(texts as unknown as string[])).rejects.toMatchObject({
@@ -487,7 +487,7 @@ describe('sessions', () => {
     expect(model.info).toMatchObject({ purpose: 'embeddings', pooling: 'last', embeddingSize: 2 });
     expect(model.info.nCtx).toBe(100_000);
     const [last] = await model.embed(['xb'], { normalize: false });
-    expect([...last!]).toEqual([98, 1]);
+    expect([...last]).toEqual([98, 1]);
     const refused = { code: 'unsupported_feature' };
     await expect(model.generate('a').result).rejects.toMatchObject({
       ...refused,

@@ -4,6 +4,7 @@ import { Kinglet } from './kinglet.ts';
 import type {
   ChatMessage,
   ChatOptions,
+  ChatResult,
   LoadOptions,
   LoadProgress,
   ModelSource,
@@ -120,7 +121,7 @@ export class Chat {
         said = grown(said, piece);
         this.#change({ messages: [...asked, said] });
       }
-      said = (await answer.result).message ?? said;
+      said = (await answer.result).message;
     } catch (error) {
       if (signal.aborted) said = await stoppedMessage(answer, said);
       else failure = asError(error);
@@ -177,9 +178,12 @@ function grown(message: ChatMessage, { text, reasoning = '' }: Piece): ChatMessa
 }
 
 /** Returns the message of an answer that a signal ended, which may have more text than was read. */
-async function stoppedMessage(answer: Generation, read: ChatMessage): Promise<ChatMessage> {
+async function stoppedMessage(
+  answer: Generation<ChatResult>,
+  read: ChatMessage,
+): Promise<ChatMessage> {
   try {
-    return (await answer.partial).message ?? read;
+    return (await answer.partial).message;
   } catch {
     return read; // the model is gone, too
   }

@@ -8,14 +8,16 @@ import type { GenerationResult, Piece } from './types.ts';
  * read. So a reader that waits for another generation of the same model cannot block it. Leaving the
  * loop early cancels the generation, like {@link cancel}.
  */
-export class Generation implements AsyncIterable<Piece> {
+export class Generation<
+  Result extends GenerationResult = GenerationResult,
+> implements AsyncIterable<Piece> {
   /** Settles when the generation ends; rejects with the same errors as the iteration. */
-  readonly result: Promise<GenerationResult>;
+  readonly result: Promise<Result>;
   /**
    * Like `result`, but if a signal ended the generation, it resolves with the answer so far, like
    * {@link cancel}. Errors reject it, too.
    */
-  readonly partial: Promise<GenerationResult>;
+  readonly partial: Promise<Result>;
 
   readonly #pieces: Piece[] = [];
   readonly #cancel: () => void;
@@ -24,8 +26,8 @@ export class Generation implements AsyncIterable<Piece> {
   #wake: (() => void) | undefined;
 
   /** @internal `start` begins the work and returns the function that cancels it. */
-  constructor(start: (sink: GenerationSink) => () => void) {
-    const [result, partial] = [deferred<GenerationResult>(), deferred<GenerationResult>()];
+  constructor(start: (sink: GenerationSink<Result>) => () => void) {
+    const [result, partial] = [deferred<Result>(), deferred<Result>()];
     this.result = result.promise;
     this.partial = partial.promise;
     // Someone who reads the pieces gets the error there, and may never look at these promises.
@@ -63,7 +65,7 @@ export class Generation implements AsyncIterable<Piece> {
    * answer so far: its `finishReason` is `cancelled`. The loop over the pieces ends after the last
    * piece, and `result` resolves, too. Does nothing if the generation has ended.
    */
-  cancel(): Promise<GenerationResult> {
+  cancel(): Promise<Result> {
     if (!this.#ended) this.#cancel();
     return this.partial;
   }
@@ -101,9 +103,9 @@ for (const name of ['text', 'message', 'reasoning', 'toolCalls', 'finishReason',
 }
 
 /** Receives what a generation produces. */
-export interface GenerationSink {
+export interface GenerationSink<Result = GenerationResult> {
   push(piece: Piece): void;
-  end(result: GenerationResult): void;
+  end(result: Result): void;
   /** A signal ended the generation; end() or fail() follows, with the answer so far. */
   abort(reason: unknown): void;
   fail(thrown: unknown): void;

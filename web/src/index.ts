@@ -15,6 +15,7 @@ export type {
   ChatToolCall,
   ChatOptions,
   ChatPromptOptions,
+  ChatResult,
   ChatTokensOptions,
   ChatTool,
   ToolChoice,

@@ -27,6 +27,7 @@ import type {
   ChatMessage,
   ChatOptions,
   ChatPromptOptions,
+  ChatResult,
   ChatTokensOptions,
   DetokenizeOptions,
   EmbedOptions,
@@ -102,7 +103,10 @@ export class Kinglet {
   }
 
   /** Answers the last message. The model's chat template formats the messages. See generate(). */
-  chat(messages: string | readonly ChatMessage[], options: ChatOptions = {}): Generation {
+  chat(
+    messages: string | readonly ChatMessage[],
+    options: ChatOptions = {},
+  ): Generation<ChatResult> {
     return this.#session.chat(messages, options);
   }
 
@@ -182,10 +186,10 @@ export class Kinglet {
    * depend on the other texts.
    */
   async embed(text: string, options?: EmbedOptions): Promise<Float32Array>;
-  async embed(
-    texts: readonly (string | ArrayLike<number>)[],
+  async embed<const Texts extends readonly (string | ArrayLike<number>)[]>(
+    texts: Texts,
     options?: EmbedOptions,
-  ): Promise<Float32Array[]>;
+  ): Promise<{ -readonly [Index in keyof Texts]: Float32Array }>;
   async embed(
     texts: string | readonly (string | ArrayLike<number>)[],
     options: EmbedOptions = {},

@@ -22,8 +22,10 @@ import type { Conversation, MadeSession, PostedRequest, PromptPlace } from './pr
 import type {
   ChatMessage,
   ChatOptions,
+  ChatResult,
   DecodeOptions,
   GenerateOptions,
+  GenerationResult,
   KvPages,
   ModelInfo,
   SessionInfo,
@@ -74,7 +76,10 @@ export class Session {
    * If the template marks thoughts or calls of tools, these arrive separately from the text: see
    * {@link Piece}.
    */
-  chat(messages: string | readonly ChatMessage[], options: ChatOptions = {}): Generation {
+  chat(
+    messages: string | readonly ChatMessage[],
+    options: ChatOptions = {},
+  ): Generation<ChatResult> {
     const { tools, toolChoice, variables, trustContent, ...others } = options;
     const { onImage, maxThinkingTokens, ...generating } = others;
     const prompt = () => {
@@ -190,13 +195,13 @@ export class Session {
     return this.#generation(checked, options, () => place);
   }
 
-  #generation(
+  #generation<Result extends GenerationResult>(
     prompt: () => Prompt,
     options: RunOptions,
     place: () => PromptPlace,
     onImage?: ChatOptions['onImage'],
-  ): Generation {
-    return new Generation((sink) => this.#run(sink, prompt, options, place, onImage));
+  ): Generation<Result> {
+    return new Generation<Result>((sink) => this.#run(sink, prompt, options, place, onImage));
   }
 
   /** Posts a generation whose answers go to `sink`; gives what cancels it. */
@@ -216,7 +221,10 @@ export class Session {
     try {
       if (signal?.aborted) {
         sink.abort(signal.reason);
-        sink.end(emptyResult(options.seed));
+        const isChat = place().tools !== undefined;
+        const content = typeof prefix === 'string' ? prefix : ''; // the page cannot decode tokens
+        const message: ChatMessage = { role: 'assistant', content };
+        sink.end({ ...emptyResult(options.seed), ...(isChat && { message }) });
         return () => undefined;
       }
       const posted = postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place());

@@ -703,7 +703,7 @@ export interface GenerationResult {
   reasoning?: string;
   /** In chat() with tools: the model's calls, if any. */
   toolCalls?: ToolCall[];
-  /** In chat(): the assistant's message, for the next chat(), with `prefix`, thoughts and calls. */
+  /** In chat(): see {@link ChatResult}. */
   message?: ChatMessage;
   finishReason: FinishReason;
   /** In chat() with `onFull`: how many messages were left out. */
@@ -736,6 +736,12 @@ export interface GenerationResult {
     guessedTokens: number;
     keptTokens: number;
   };
+}
+
+/** What chat() resolves to. */
+export interface ChatResult extends GenerationResult {
+  /** The assistant's message, for the next chat(), with `prefix`, thoughts and calls. */
+  message: ChatMessage;
 }
 
 export interface TokenizeOptions {

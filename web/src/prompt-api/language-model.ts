@@ -136,7 +136,9 @@ function progressTeller(
   monitor: ((monitor: DownloadMonitor) => void) | undefined,
 ): (share: number) => void {
   if (!monitor) return () => undefined;
-  const target: DownloadMonitor = Object.assign(new EventTarget(), { ondownloadprogress: null });
+  const target = Object.assign(new EventTarget(), {
+    ondownloadprogress: null,
+  }) as DownloadMonitor;
   monitor(target);
   let told = -1;
   return (share) => {

@@ -50,9 +50,15 @@ export interface LanguageModelCoreOptions {
 }
 
 /** Reports a download with `downloadprogress` events: `loaded` goes from 0 to 1. */
-export type DownloadMonitor = EventTarget & {
+export interface DownloadMonitor extends EventTarget {
   ondownloadprogress: ((event: DownloadProgressEvent) => void) | null;
-};
+  addEventListener(
+    type: 'downloadprogress',
+    listener: (event: DownloadProgressEvent) => void,
+    options?: AddEventListenerOptions | boolean,
+  ): void;
+  addEventListener(...given: Parameters<EventTarget['addEventListener']>): void;
+}
 
 export type DownloadProgressEvent = Event & { readonly loaded: number; readonly total: number };
 

@@ -53,6 +53,12 @@ export interface GenerationRun extends LoadedModel {
 }
 
 export async function runGeneration(run: GenerationRun): Promise<GenerationResult> {
+  const result = await answered(run);
+  if (run.prompt.tools !== undefined) result.message = assistantMessage(result, prefixText(run));
+  return result;
+}
+
+async function answered(run: GenerationRun): Promise<GenerationResult> {
   const startedAt = performance.now();
   if (!run.isWanted()) return emptyResult(run.options.seed);
   const read = await unlessCancelled(() => readPrompt(run));
@@ -124,7 +130,6 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
       session.cancel();
     },
   });
-  if (prompt.tools !== undefined) result.message = assistantMessage(result, prefixText(run));
   timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
   return result;
