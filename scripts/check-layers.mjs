@@ -40,11 +40,13 @@ for (const folder of subfolders('src')) {
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
 
-// The package may import only the engine's built modules and their types. Three entries may also import
-// what they are for: the types of the AI SDK, React, and the libraries that render Markdown.
+// The package may import only the engine's built modules and their types. Some entries may also import
+// what they are for: the types of the AI SDK, React, the types of JSX, and the libraries that render
+// Markdown.
 const packages = {
   'web/src/ai-sdk': ['@ai-sdk/provider'],
   'web/src/react': ['react'],
+  'web/src/element': ['react', 'preact'],
   'web/src/markdown': ['marked', 'dompurify'],
 };
 for (const file of files('web/src', /\.ts$/)) {

@@ -1,6 +1,7 @@
 import { KingletChatElement } from './kinglet-chat.ts';
 
 export { KingletChatElement };
+export type { KingletChatAttributes, KingletChatProps } from './jsx.ts';
 
 declare global {
   interface HTMLElementTagNameMap {
