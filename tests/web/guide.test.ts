@@ -1,12 +1,15 @@
-// Runs the code blocks of the guide and the pages next to it in Chromium, unchanged. They must not
-// fail, and must print the block of text that follows them, if there is one.
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Runs the code blocks of the guide and the pages next to it in Chromium, without their types. They
+// must not fail, and must print the block of text that follows them, if there is one. The code of all
+// manuals is compiled under every strict option.
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rolldown } from 'rolldown';
+import ts from 'typescript';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import { compileStrictly } from './strict-types.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
 interface Recipe {
@@ -18,7 +21,7 @@ interface Recipe {
 
 function recipes(markdown: string): Recipe[] {
   const found: Recipe[] = [];
-  const parts = /^## (.+)$|^```js\n([\s\S]*?)^```$(?:\s*^```text\n([\s\S]*?)^```$)?/gm;
+  const parts = /^## (.+)$|^```[jt]s\n([\s\S]*?)^```$(?:\s*^```text\n([\s\S]*?)^```$)?/gm;
   let heading = '';
   for (const [, title, code, output] of markdown.matchAll(parts)) {
     if (title !== undefined) heading = title;
@@ -92,7 +95,8 @@ async function run(code: string): Promise<string> {
   page.on('pageerror', (error) => printed.push(`${String(error)}\n`));
   try {
     await page.goto(served.url);
-    await page.addScriptTag({ type: 'module', content: `${code}\nglobalThis.isDone = true;` });
+    const content = `${ts.transpile(code, { target: ts.ScriptTarget.ESNext })}\nglobalThis.isDone = true;`;
+    await page.addScriptTag({ type: 'module', content });
     const isOver = () => (globalThis as { isDone?: boolean }).isDone === true;
     await page
       .waitForFunction(isOver, undefined, { timeout: 20_000 })
@@ -126,4 +130,24 @@ describe.each([
       else expect(printed).toBe(output);
     },
   );
+});
+
+describe('the code of a manual', () => {
+  /** The code blocks of all manuals as TypeScript, by names that say where they are. */
+  const blocks = ['README.md', ...readdirSync(join(root, 'docs'))].flatMap((name) => {
+    if (!name.endsWith('.md')) return [];
+    const text = readFileSync(join(root, name === 'README.md' ? '.' : 'docs', name), 'utf8');
+    return [...text.matchAll(/^```(js|ts|html)\n([^]*?)^```$/gm)].map(([, kind, code], i) => {
+      const [, script = code!] =
+        kind === 'html' ? /<script type="module">([^]*)<\/script>/.exec(code!)! : [];
+      return [`${name.replace('.md', '')}-${String(i + 1)}.ts`, `${script}\nexport {};\n`] as const;
+    });
+  });
+
+  it('compiles under every strict option', { timeout: 120_000 }, () => {
+    expect(blocks.length).toBeGreaterThan(40);
+    const types = join(folder, 'types');
+    const cdn = { 'https://*': [join(root, 'dist/index.d.ts')] };
+    expect(compileStrictly(types, Object.fromEntries(blocks), { paths: cdn })).toEqual([]);
+  });
 });

@@ -1,12 +1,22 @@
 // What npm would publish: only what is needed, all of it reachable, and importable anywhere.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { installPacked } from './packed.ts';
 import type { Packed } from './packed.ts';
+import { compileStrictly } from './strict-types.ts';
 import { root } from './support.ts';
 
 let folder: string;
@@ -250,9 +260,7 @@ describe('an import', () => {
   });
 
   it('has types, whole by themselves', { timeout: 120_000 }, () => {
-    writeFileSync(
-      join(folder, 'user.ts'),
-      `import { Kinglet, KingletError } from 'kinglet';
+    const user = `import { Kinglet, KingletError } from 'kinglet';
        import { createFetch, openAI } from 'kinglet/openai';
        import type { ChatCompletion } from 'kinglet/openai';
        import { embeddingModel, languageModel } from 'kinglet/ai-sdk';
@@ -281,30 +289,50 @@ describe('an import', () => {
          void model.generate('Once', { warmth: 1 });
          try {
            const messages = [{ role: 'user', content: 'Hello' } as const];
+           const { message } = await model.chat(messages).result;
+           const [one, other] = await model.embed([String(message.content), [1, 2]]);
+           void [one.length, other.length];
            return await openAI(model).chat.completions.create({ messages });
          } catch (error) {
            if (error instanceof KingletError && error.code === 'network') return undefined;
            throw error;
          }
-       }`,
-    );
-    const check = (moduleResolution: string, module: string) => {
-      const compilerOptions = {
-        ...{ noEmit: true, strict: true, types: [], target: 'es2022' },
-        ...{ lib: ['es2022', 'dom', 'dom.asynciterable'], module, moduleResolution },
-      };
-      writeFileSync(
-        join(folder, 'tsconfig.json'),
-        JSON.stringify({ compilerOptions, files: ['user.ts'] }),
-      );
-      const { stdout } = spawnSync(
-        process.execPath,
-        [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder],
-        { encoding: 'utf8' },
-      );
-      return stdout;
-    };
-    expect(check('bundler', 'esnext')).toBe('');
-    expect(check('nodenext', 'nodenext')).toBe('');
+       }`;
+    const page = `import { useRef } from 'react';
+       import 'kinglet/element';
+       import type { KingletChatElement } from 'kinglet/element';
+       export function Page({ maxTokens }: { maxTokens?: number | undefined }) {
+         const chat = useRef<KingletChatElement>(null);
+         return (
+           <>
+             <kinglet-chat ref={chat} model="model.gguf" system="Be brief." max-tokens={maxTokens}
+               className="chat" onClick={({ currentTarget }) => currentTarget.focus()}>
+               <span slot="send">Fragen</span>
+             </kinglet-chat>
+             <kinglet-chat ref={(element) => void element?.chat.load('model.gguf')} key="other" />
+             {/* @ts-expect-error: not an address */}
+             <kinglet-chat model={3} />
+             {/* @ts-expect-error: no such attribute */}
+             <kinglet-chat modle="model.gguf" />
+           </>
+         );
+       }`;
+    const files = { 'user.ts': user, 'page.tsx': page };
+    const check = (moduleResolution: string, module: string) =>
+      compileStrictly(folder, files, { module, moduleResolution, jsx: 'react-jsx', types: [] });
+    expect(check('bundler', 'esnext')).toEqual([]);
+    expect(check('nodenext', 'nodenext')).toEqual([]);
+  });
+
+  it('has types where there is no framework', { timeout: 120_000 }, () => {
+    const bare = mkdtempSync(join(tmpdir(), 'kinglet-types-'));
+    onTestFinished(() => {
+      rmSync(bare, { recursive: true });
+    });
+    cpSync(installed, join(bare, 'node_modules/kinglet'), { recursive: true });
+    const user = `import 'kinglet';
+       import 'kinglet/element';
+       document.createElement('kinglet-chat').chat.clear();`;
+    expect(compileStrictly(bare, { 'user.ts': user }, { types: [] })).toEqual([]);
   });
 });

@@ -67,10 +67,11 @@ async function record(page: Page): Promise<() => Promise<string[]>> {
 
 it.each([0, 1])('page %i says how much has come, also of an unknown total', (i) => {
   expect(pages[i]).toMatch(/<html lang="en"><meta charset="utf-8" \/>\n<meta name="viewport"/);
-  const lines = pages[i]!.match(/^ {2}const (?:mb|onProgress) = .*$/gm)!.join('\n');
+  const [mb] = /^ {2}const mb = .*$/m.exec(pages[i]!)!;
+  const [, onProgress] = /onProgress: (.*),$/m.exec(pages[i]!)!;
   const shown = (total: number | undefined) =>
     runInNewContext(
-      `const show = (text) => text;\n${lines}\nonProgress({ loaded: 1.25e6, total })`,
+      `const show = (text) => text;\n${mb}\n(${onProgress!})({ loaded: 1.25e6, total })`,
       { total },
     ) as string;
   expect(shown(undefined)).toBe('1.3 MB');
