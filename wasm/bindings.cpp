@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/utf8.h"
 #include "gguf/file.h"
+#include "gguf/model_name.h"
 #include "kernels/kernels.h"
 #include "model/embedding_table.h"
 #include "model/images.h"
@@ -72,7 +73,6 @@ class EngineModel {
     const Model& model = loaded_->model;
     const ModelConfig& config = model.config();
     val fields = val::object();
-    set(fields, "name", metadata("general.name"));
     set(fields, "architecture", metadata("general.architecture"));
     set(fields, "hasWeights", model.has_weights());
     set(fields, "nParameters", to_number(model.n_parameters()));
@@ -94,6 +94,10 @@ class EngineModel {
     set(fields, "bosToken", spelling(loaded_->tokenizer->bos()));
     set(fields, "eosToken", spelling(loaded_->tokenizer->eos()));
     return fields;
+  }
+
+  std::string name(const std::string& file) const {
+    return replace_ill_formed(model_name(loaded_->model.header(), file));
   }
 
   val encode(const std::string& text, bool add_bos, bool parse_special, double id) const {
@@ -335,6 +339,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   class_<EngineModel>("EngineModel")
       .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")
       .function("info", &EngineModel::info)
+      .function("name", &EngineModel::name)
       .function("encode", &EngineModel::encode)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)

@@ -142,7 +142,6 @@ export interface EngineLoader extends EngineHandle {
 }
 
 export interface EngineModelInfo {
-  name: string;
   architecture: string;
   /** 0 or 1. Without weights, all numbers except nTokens are 0, and newSession() fails. */
   hasWeights: number;
@@ -177,6 +176,8 @@ export type EngineSampling = Record<string, number>;
 
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
+  /** What the model is called. `file`: the name of its file, or a path; "" if it has none. */
+  name(file: string): string;
   /**
    * `parseSpecial`: control tokens that are spelled out in the text are recognised. The work is
    * cancelled when the word at cancelAddress() is `id`: the tokens are then not those of the text.

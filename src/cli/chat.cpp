@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
+#include "gguf/model_name.h"
 #include "gguf/recipe.h"
 
 namespace kinglet::cli {
@@ -256,20 +257,16 @@ class Dialogue {
 };
 
 // Says what the conversation begins with: the model, its memory and how to get help.
-void introduce(const Run& run) {
+void introduce(const Run& run, const std::string& path) {
   const Model& model = run.loaded.model;
   const GgufHeader& header = model.header();
-  const auto text = [&](std::string_view key) {
-    const auto value = header.get_string(key, "");
-    return std::string(value.ok() ? value.value() : std::string_view());
-  };
   const auto file_type = header.get_uint("general.file_type", UINT32_MAX);
   const std::string mix(file_type.ok() ? mix_name(file_type.value()) : std::string_view());
-  const std::string name = text("general.name");
+  const auto architecture = header.get_string("general.architecture", "");
   const uint64_t bytes = model.weight_bytes() + run.session->bytes().sum();
   std::printf("%s (%s%s), %.1f MB of memory for %u tokens. /help lists the commands.\n",
-              name.empty() ? "A model without a name" : in_quotes(name).c_str(),
-              printable(text("general.architecture")).c_str(),
+              in_quotes(model_name(header, path)).c_str(),
+              architecture.ok() ? printable(architecture.value()).c_str() : "",
               mix.empty() ? "" : (", " + mix).c_str(), static_cast<double>(bytes) / 1e6,
               run.session->n_ctx());
 }
@@ -298,7 +295,7 @@ Status chat(ChatOptions options) {
     }
     return {};
   }
-  introduce(*run);
+  introduce(*run, options.run.model);
   catch_interrupts();
   Dialogue dialogue(conversation, files, std::move(pictures));
   while (const auto line = reader.next()) {

@@ -8,20 +8,12 @@
 #include "cli/commands.h"
 #include "cli/images.h"
 #include "cli/input.h"
-#include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/run.h"
+#include "gguf/model_name.h"
 
 namespace kinglet::cli {
 namespace {
-
-// Returns the name that was chosen, or the model's name in the file, or the name of the file.
-std::string model_name(const ServeOptions& options, const GgufHeader& header) {
-  if (!options.name.empty()) return options.name;
-  const auto name = header.get_string("general.name", "");
-  if (name.ok() && !name.value().empty()) return std::string(name.value());
-  return to_utf8(to_path(options.run.model).stem());
-}
 
 // The most pixels of a client's picture: 200 MB. The program's own user may read larger pictures.
 constexpr uint64_t kMostPixels = uint64_t{1} << 26;
@@ -64,7 +56,7 @@ Status serve(const ServeOptions& options) {
     KINGLET_ASSIGN(reader, PictureFileReader::open(options.mmproj, options.run.model, *run));
   }
   server::ServerOptions served;
-  served.name = model_name(options, model.header());
+  served.name = options.name.empty() ? model_name(model.header(), options.run.model) : options.name;
   if (!options.chat_template.empty()) {
     KINGLET_ASSIGN(served.chat_template, read_text_file(options.chat_template));
   }

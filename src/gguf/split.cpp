@@ -114,6 +114,11 @@ std::vector<std::string> split_paths(const std::string& path) {
   return paths;
 }
 
+std::string_view part_stem(std::string_view path) {
+  const auto name = parse_part_name(path);
+  return name ? name->stem : path;
+}
+
 std::string first_part(const std::string& path) {
   const auto name = parse_part_name(path);
   return name ? part_path(*name, 1) : path;

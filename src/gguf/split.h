@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,9 @@ Result<SplitPosition> read_split(const GgufHeader& header);
 
 // Returns the paths of all parts, in order, if `path` has the name of a part; else only `path`.
 std::vector<std::string> split_paths(const std::string& path);
+
+// Returns what the paths of all parts begin with, if `path` has the name of a part; else `path`.
+std::string_view part_stem(std::string_view path);
 
 // Returns the path of the first part, if `path` has the name of a part; else `path`.
 std::string first_part(const std::string& path);

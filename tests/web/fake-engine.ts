@@ -149,8 +149,8 @@ export class FakeEngine implements EngineModule {
       ...this.#handle(),
       knowsTools: () => false,
       newAnswer: (request) => this.#newAnswer(request),
+      name: () => text,
       info: () => ({
-        name: text,
         hasWeights: 1,
         architecture: 'fake',
         nParameters: text.length,

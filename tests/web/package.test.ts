@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect, Kinglet, KingletError } from 'kinglet';
-import type { ChatMessage, ChatOptions, GenerateOptions, LoadProgress } from 'kinglet';
+import type { ChatMessage, ChatOptions, GenerateOptions, LoadProgress, ModelSource } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { generateRules } from '../../web/src/options.ts';
 import { splitModel } from './split-model.ts';
@@ -846,6 +846,25 @@ describe('loading', () => {
       writeFileSync(`${path}-0000${String(i + 1)}-of-00002.gguf`, part);
     }
     expect((await load(`${name}-00002-of-00002.gguf`)).info.nLayers).toBe(6);
+  });
+
+  it('is called by its file if its own name is that of a training run', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    const run = 'Checkpoint-0012000';
+    const trained = Buffer.from(bytes);
+    expect(trained.write(run, trained.indexOf('Kinglet Stories 5M'))).toBe(run.length);
+    const name = async (source: ModelSource) => (await load(source)).info.name;
+    writeFileSync(join(folder, 'a bird%41.Q4_0.gguf'), trained);
+    expect(await name(join(folder, 'a bird%41.Q4_0.gguf'))).toBe('a bird%41.Q4_0');
+    splitModel(trained, 2).forEach((part, i) => {
+      writeFileSync(join(folder, `Bird-0000${String(i + 1)}-of-00002.gguf`), part);
+    });
+    expect(await name(join(folder, 'Bird-00002-of-00002.gguf'))).toBe('Bird');
+    expect(await name(new Blob([trained]))).toBe(run);
+    expect(await name(new Blob([bytes]))).toBe('Kinglet Stories 5M');
   });
 
   it('takes a URL for a URL', async () => {

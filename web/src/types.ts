@@ -2,9 +2,10 @@ import type { KingletError } from './errors.ts';
 
 /**
  * Where a model's bytes come from. A string is a URL, relative to the page (in Node a path, unless it
- * begins like `https:` or `file:`; `%`, `#` and `?` are then characters of a name), or a file on the Hugging Face hub: `hf:owner/repo/file.gguf`, or by weight type
- * `hf:owner/repo:Q4_K_M`, or with a revision `hf:owner/repo@revision/file.gguf`. A stream is
- * consumed; buffers and blobs are not changed.
+ * begins like `https:`, `file:` or `data:`; `%`, `#` and `?` are then characters of a name), or a file
+ * on the Hugging Face hub: `hf:owner/repo/file.gguf`, or by weight type `hf:owner/repo:Q4_K_M`, or with
+ * a revision `hf:owner/repo@revision/file.gguf`. A stream is consumed; buffers and blobs are not
+ * changed.
  */
 export type ModelSource =
   string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
@@ -262,6 +263,10 @@ export interface RecommendedSampling {
 }
 
 export interface ModelInfo {
+  /**
+   * The name that the file gives (`general.name`), or the file's own name where the file gives none or
+   * that of a training run, such as "Checkpoint 1200".
+   */
   name: string;
   architecture: string;
   /**

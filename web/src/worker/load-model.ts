@@ -39,6 +39,8 @@ export function engineOptions(nCtx: number, kv: KvChoices, kvPool = 0): EngineSe
 export interface LoadedModel {
   running: OpenEngine;
   model: EngineModel;
+  /** What the model is called. */
+  name: string;
 }
 
 export interface LoadEnvironment {
@@ -66,7 +68,8 @@ export async function loadModel(
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
   const access = await accessTo(sources, options, environment.onWarning);
-  const load = new Load(await nameFiles(sources, access), access, options, environment);
+  const named = await nameFiles(sources, access);
+  const load = new Load(named, access, options, environment);
   for (let attempt = 1; ; ++attempt) {
     try {
       const opening = load.open();
@@ -82,7 +85,8 @@ export async function loadModel(
         await opening;
         running = await starting;
       }
-      return { running, model: await load.run(running.engine) };
+      const model = await load.run(running.engine);
+      return { running, model, name: model.name(fileName(named[0])) };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
@@ -101,6 +105,23 @@ export async function accessTo(
   const cache = isDownload && wanted ? await FileCache.open({ ...wanted, onWarning }) : undefined;
   // Files should not be cached twice, and browsers' own caches fail on large files.
   return { request: { headers, stallTimeout, cache: cache ? 'no-store' : 'default' }, cache };
+}
+
+/** Returns the path of a file, or its name; "" if it has none. */
+function fileName(source: NamedSource): string {
+  if (source.kind === 'url') {
+    const { protocol, pathname } = new URL(source.url);
+    return /^(?:data|blob):$/.test(protocol) ? '' : decoded(pathname);
+  }
+  return source.kind === 'blob' && source.blob instanceof File ? source.blob.name : '';
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // "%" stands for itself
+  }
 }
 
 function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): string {

@@ -307,7 +307,7 @@ export class ModelHost {
       const sum = { loaded: before + loaded, total: total && before + total, phase };
       notify({ type: 'progress', progress: sum });
     };
-    const { running, model } = await loadModel(sources, options, {
+    const { running, model, name } = await loadModel(sources, options, {
       openEngine: (...wanted) => this.#openEngine(work, ...wanted, options.engineUrl),
       onProgress,
       onWarning: ({ code, message }) => {
@@ -316,7 +316,7 @@ export class ModelHost {
     });
     const templates = templatesOf(model, options.chatTemplate);
     let made: EngineApi | undefined;
-    const api = () => (made ??= model.newApi(model.info().name, options.chatTemplate ?? ''));
+    const api = () => (made ??= model.newApi(name, options.chatTemplate ?? ''));
     const pictures = this.#pictureReading(work, running, model, options, onReaderProgress);
     const loop = new EngineLoop(model);
     this.#loaded = { engine: running.engine, model, api, pictures, loop };
@@ -328,7 +328,7 @@ export class ModelHost {
       hasWeights && purpose === 'text'
         ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
         : { id, info: noSession };
-    const info = { ...describe(model, session.info, running, templates), images };
+    const info = { name, ...describe(model, session.info, running, templates), images };
     return { info, session, cancelWord: cancelWord(running.engine) };
   }
 
@@ -513,7 +513,7 @@ function describe(
   session: SessionInfo,
   opened: OpenEngine,
   { chatTemplate, toolChatTemplate }: Templates,
-): Omit<ModelInfo, 'images'> {
+): Omit<ModelInfo, 'name' | 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
   return {
