@@ -867,6 +867,25 @@ describe('loading', () => {
     expect(await name(new Blob([bytes]))).toBe('Kinglet Stories 5M');
   });
 
+  it('can be in a data URL', async () => {
+    const escaped = [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+    for (const url of [
+      `data:application/octet-stream;base64,${Buffer.from(bytes).toString('base64')}`,
+      ` DATA:text/html,${escaped}#part`,
+    ]) {
+      for (const cache of [true, false]) {
+        expect((await load(url, { cache })).info.name).toBe('Kinglet Stories 5M');
+      }
+      expect((await inspect(new URL(url))).version).toBe(3);
+    }
+    for (const url of ['data:;base64,*', 'data:text/plain']) {
+      await expect(load(url)).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringMatching(/^the data URL is not valid: /) as string,
+      });
+    }
+  });
+
   it('takes a URL for a URL', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'kinglet-'));
     onTestFinished(() => {

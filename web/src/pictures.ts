@@ -1,5 +1,6 @@
 // Takes the pictures out of a conversation, because chat templates read only text, and converts
 // them to a form that can be posted.
+import { isDataUrl } from './data-url.ts';
 import { KingletError } from './errors.ts';
 import type { Pictures, PostedImage } from './protocol.ts';
 import { randomDigits } from './random-digits.ts';
@@ -47,7 +48,7 @@ function noPart(): KingletError {
 function postedImage(image: ImageSource): PostedImage {
   if (typeof image === 'string' || image instanceof URL) {
     const url = String(image);
-    return { kind: 'url', url: /^data:/i.test(url) ? url : fileUrl(image) };
+    return { kind: 'url', url: isDataUrl(url) ? url : fileUrl(image) };
   }
   if (image instanceof Blob) return { kind: 'file', blob: image };
   if (image instanceof Uint8Array) return { kind: 'file', blob: new Blob([image]) };

@@ -1,3 +1,4 @@
+import { dataOfUrl, isDataUrl } from './data-url.ts';
 import { KingletError } from './errors.ts';
 import { hubFileUrl, isHubAddress, parseHubAddress, withoutSlashes } from './hub.ts';
 import type { HubRepository } from './hub.ts';
@@ -58,6 +59,7 @@ export function postedSource(source: ModelSource, options: HubOptions): PostedSo
 
 function postedAddress(source: string | URL, options: HubOptions): PostedSource {
   const address = String(source);
+  if (isDataUrl(address)) return { kind: 'blob', blob: new Blob([dataOfUrl(address)]) };
   if (!isHubAddress(address)) return { kind: 'url', url: fileUrl(source) };
   const { repository, path, type } = parseHubAddress(address, options);
   return path === undefined

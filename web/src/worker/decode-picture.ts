@@ -1,4 +1,5 @@
 // Decodes a posted picture to pixels of red, green and blue. Transparent parts become white.
+import { dataOfUrl, isDataUrl } from '../data-url.ts';
 import { KingletError, messageOf } from '../errors.ts';
 import type { PostedImage } from '../protocol.ts';
 import { importNode, importOptional } from '../runtime.ts';
@@ -27,7 +28,7 @@ export async function pictureData(
   if (image.kind === 'file') return bytesOf(image.blob.stream(), 'the image');
   if (image.kind !== 'url') return image;
   const { url } = image;
-  if (/^data:/i.test(url)) return dataOfUrl(url);
+  if (isDataUrl(url)) return dataOfUrl(url);
   if (isPath(url)) return dataOfFile(url);
   try {
     const response = await requestFile(url, request, 0);
@@ -61,19 +62,6 @@ async function bytesOf(
     reader.cancel().catch(() => undefined);
   }
   return new Uint8Array(await new Blob(pieces).arrayBuffer());
-}
-
-/** Does not use fetch(), because a page's policy may forbid data URLs there. Source: RFC 2397. */
-function dataOfUrl(url: string): Uint8Array<ArrayBuffer> {
-  const [, parameters, data] = /^data:([^,]*),([^]*)$/i.exec(url) ?? [];
-  try {
-    if (parameters === undefined || data === undefined) throw new Error('there is no comma');
-    const text = decodeURIComponent(data);
-    if (!/;\s*base64\s*$/i.test(parameters)) return new TextEncoder().encode(text);
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  } catch (error) {
-    throw new KingletError('invalid_argument', `the data URL is not valid: ${messageOf(error)}`);
-  }
 }
 
 /** Only for Node. */

@@ -1,5 +1,6 @@
 // Reads pictures for a text model, and remembers the results.
 import type { VisionPart } from '#vision';
+import { isDataUrl } from '../data-url.ts';
 import { KingletError } from '../errors.ts';
 import type { PostedImage } from '../protocol.ts';
 import type { ImageReaderInfo } from '../types.ts';
@@ -62,7 +63,7 @@ export class PictureReading {
 
   async #read(image: PostedImage, work: PictureWork): Promise<PicturePart[]> {
     checkWanted(work);
-    const url = image.kind === 'url' && !/^data:/i.test(image.url) ? image.url : undefined;
+    const url = image.kind === 'url' && !isDataUrl(image.url) ? image.url : undefined;
     const known = this.#keptFor(url && this.#keyOfUrl.get(url), work);
     if (known) return known;
     const data = await pictureData(image, this.#request);
