@@ -149,6 +149,10 @@ function copyPage(target, template) {
     // Without a build, the page loads the package from the folder next to it.
     cpSync(join(here, 'dist'), join(target, 'kinglet'), { recursive: true });
   }
+  // The page begins with this script, unless it has a service worker of its own.
+  if (!existsSync(join(target, 'service-worker.js'))) {
+    cpSync(join(here, 'dist/isolate.js'), join(target, isBuilt ? 'public' : '', 'isolate.js'));
+  }
   tell(target, template, isBuilt);
 }
 

@@ -1,6 +1,6 @@
 import react from '@vitejs/plugin-react';
 
-// These let the page use threads. The host of the built page must send them, too.
+// These let the page use threads. Where the host of the built page sends none, isolate.js adds them.
 const headers = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',

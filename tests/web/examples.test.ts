@@ -20,7 +20,9 @@ let folder: string;
 beforeAll(async () => {
   ({ folder } = installPacked('examples'));
   cpSync(join(root, 'examples'), folder, { recursive: true });
-  cpSync(join(folder, 'style.css'), join(folder, 'react/style.css')); // as kinglet new does
+  // As kinglet new does.
+  cpSync(join(folder, 'style.css'), join(folder, 'react/style.css'));
+  cpSync(join(root, 'dist/isolate.js'), join(folder, 'react/public/isolate.js'));
   cpSync(join(folder, 'node_modules/kinglet/dist'), join(folder, 'script-module/kinglet'), {
     recursive: true,
   });
@@ -38,7 +40,7 @@ function build(example: string, program: string, args: string[]): void {
 }
 
 /** Asks the page; returns the paths of the wasm modules that the page has fetched. */
-async function chat(served: string, isolated: boolean): Promise<string[]> {
+async function chat(served: string, isolated: boolean, hasThreads: boolean): Promise<string[]> {
   // In longer stories, the kernels of page and program may differ by a near tie.
   const expected = tellByCli('Once upon a time', 60);
   const model = withChatTemplate(readFileSync(storyModel), '{{ messages[0].content }}');
@@ -53,6 +55,7 @@ async function chat(served: string, isolated: boolean): Promise<string[]> {
   const complaints = complaintsOf(page);
   try {
     await page.goto(`${url}?threads=2`);
+    await page.waitForFunction((wanted) => crossOriginIsolated === wanted, hasThreads);
     // React's page enables its button for a question, the others once the model is there.
     await page.locator('input').fill('Once upon a time');
     await page.locator('button:enabled').click();
@@ -83,11 +86,12 @@ describe.each([
     ['with', true],
     ['without', false],
   ])('answers %s isolation headers', async (_, isolated) => {
-    const fetched = await chat(join(folder, served), isolated);
+    const hasThreads = isolated || example === 'react'; // which adds the headers itself
+    const fetched = await chat(join(folder, served), isolated, hasThreads);
     // One build of the engine, under the bundler's name.
     expect(fetched).toHaveLength(1);
     const found = readFileSync(join(folder, served, fetched[0]!));
-    const engine = `kinglet-relaxed-simd${isolated ? '-threads' : ''}.wasm`;
+    const engine = `kinglet-relaxed-simd${hasThreads ? '-threads' : ''}.wasm`;
     expect(found.equals(readFileSync(join(root, 'dist/engine', engine)))).toBe(true);
   });
 });

@@ -133,6 +133,7 @@ describe('a page for each template', () => {
       expect(errors).toEqual([]);
     });
     await opened.goto(url);
+    await opened.waitForFunction(() => crossOriginIsolated); // so that it has threads
     await ready(opened);
     for (const colorScheme of ['light', 'dark'] as const) {
       await opened.emulateMedia({ colorScheme });
@@ -198,6 +199,7 @@ describe('kinglet', () => {
     expect(kinglet('new', 'empty').status).toBe(0);
     expect(readdirSync(place('empty')).sort()).toEqual([
       'index.html',
+      'isolate.js',
       'kinglet',
       'main.js',
       'style.css',
