@@ -241,7 +241,7 @@ function checkedTables(place: unknown): EmbeddingTables {
   if (place === 'auto' || place === 'memory' || place === 'file') return place;
   throw new KingletError(
     'invalid_argument',
-    `embeddingTables must be "auto", "memory" or "file", not ${String(place)}`,
+    `embeddingTables must be "auto", "memory" or "file", not ${shown(place)}`,
   );
 }
 
@@ -250,7 +250,7 @@ function postedCache(cache: unknown): PostedLoadOptions['cache'] {
   if (cache === true) return { folder: undefined };
   if (typeof cache === 'string' && cache !== '' && isNode) return { folder: cache };
   const expected = isNode ? 'a folder, true or false' : 'true or false';
-  throw new KingletError('invalid_argument', `cache must be ${expected}, not ${String(cache)}`);
+  throw new KingletError('invalid_argument', `cache must be ${expected}, not ${shown(cache)}`);
 }
 
 function checkedHeaders(headers: Record<string, string>): Record<string, string> {
@@ -284,7 +284,7 @@ function checkedKv(kv: KvOption): KvChoices {
     if (kind === 'auto' || kvKinds.some((known) => known === kind)) continue;
     throw new KingletError(
       'invalid_argument',
-      `kv must be auto, one of ${kvKinds.join(', ')}, or { k, v } of them, not ${String(kind)}`,
+      `kv must be auto, one of ${kvKinds.join(', ')}, or { k, v } of them, not ${shown(kind)}`,
     );
   }
   return { k, v };
@@ -328,7 +328,7 @@ function checkedOnFull(onFull: unknown, isConversation: boolean): OnFull {
   if (onFull === 'dropOldest' && isConversation) return onFull;
   const choices = isConversation ? '"error", "dropOldest" or "shift"' : '"error" or "shift"';
   const reason = onFull === 'dropOldest' ? ': only chat() has messages that can be dropped' : '';
-  const message = `onFull must be ${choices}, not ${JSON.stringify(onFull)}${reason}`;
+  const message = `onFull must be ${choices}, not ${shown(onFull)}${reason}`;
   throw new KingletError('invalid_argument', message);
 }
 
@@ -359,7 +359,7 @@ function checkedPooling(pooling: unknown): Pooling {
   if (isPooling(pooling)) return pooling;
   throw new KingletError(
     'invalid_argument',
-    `pooling must be "mean", "cls" or "last", not ${String(pooling)}`,
+    `pooling must be "mean", "cls" or "last", not ${shown(pooling)}`,
   );
 }
 
