@@ -80,7 +80,7 @@ describe('chat.completions', () => {
       { messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] },
       /"input_audio" is not supported/,
     ],
-    [{ messages: user('Hi'), max_tokens: 5n }, /the request must be what JSON can hold/],
+    [{ messages: user('Hi'), max_tokens: 5n }, /the request cannot be written as JSON/],
   ])('refuses %o in words', async (params, message) => {
     const model = await scripted('marks', '');
     await expect(

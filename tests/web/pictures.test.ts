@@ -214,9 +214,9 @@ describe('a conversation with pictures', () => {
 
   it.each([
     ['a GIF', gif, /a GIF/],
-    ['text', new TextEncoder().encode('hello, world'), /no picture of a format that is read/],
-    ['nothing', new Uint8Array(), /no picture of a format/],
-    ['no width', { width: 0, height: 4, data: new Uint8Array() }, /sides of 1 at least/],
+    ['text', new TextEncoder().encode('hello, world'), /not in a supported format/],
+    ['nothing', new Uint8Array(), /not in a supported format/],
+    ['no width', { width: 0, height: 4, data: new Uint8Array() }, /sides of at least 1/],
     ['too few bytes', { width: 4, height: 4, data: new Uint8Array(47) }, /has 47 bytes/],
     ['too long a side', { width: 70_000, height: 1, data: new Uint8Array(210_000) }, /65536/],
     ['a data URL that is none', 'data:image/png;base64', /no comma/],
@@ -433,7 +433,7 @@ describe('what reads pictures', () => {
     writeFileSync(path, 'no picture');
     const answer = model.chat([user('', path)], greedy);
     await expect(answer.result).rejects.toMatchObject(
-      refused('invalid_argument', /no picture of a format/),
+      refused('invalid_argument', /not in a supported format/),
     );
     model.dispose();
   });

@@ -328,7 +328,7 @@ describe('element', () => {
     expect(await page.getByRole('textbox').inputValue()).toBe('Once upon a time');
     expect(await said(page)).toEqual([]);
     // Without a model, it says what is missing; until then it says nothing of it.
-    expect(await part(page, 'status').textContent()).toBe('');
+    await expect.poll(() => part(page, 'status').textContent()).toBe('');
     await page.evaluate(() => {
       document.body.append(document.createElement('kinglet-chat'));
     });

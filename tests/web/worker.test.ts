@@ -782,7 +782,7 @@ describe('failing', () => {
     [{ engineUrl: 'http://[' }, '"http://[" is not a URL'],
     [
       { worker: () => undefined, workerUrl: 'worker.js' },
-      'there must be no workerUrl and no blobWorker',
+      'worker cannot be combined with workerUrl or blobWorker',
     ],
   ])('refuses the place %o', async (options: object, message) => {
     await expect(Kinglet.loadWith(start, new Blob(['story']), options)).rejects.toMatchObject({

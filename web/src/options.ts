@@ -169,7 +169,7 @@ export function jsonOf(name: string, value: unknown): string {
     if (error instanceof KingletError) throw error;
     throw new KingletError(
       'invalid_argument',
-      `the ${name} must be what JSON can hold: ${messageOf(error)}`,
+      `the ${name} cannot be written as JSON: ${messageOf(error)}`,
     );
   }
 }
@@ -222,11 +222,11 @@ export function workerPlace(options: InspectOptions): WorkerPlace {
     throw new KingletError('invalid_argument', 'worker must be a function that makes a worker');
   }
   if (make && (isBlob || workerUrl !== undefined)) {
-    const message = 'with worker, there must be no workerUrl and no blobWorker';
+    const message = 'worker cannot be combined with workerUrl or blobWorker';
     throw new KingletError('invalid_argument', message);
   }
   if (isNode && (make ?? isBlob)) {
-    const message = 'worker and blobWorker are for browsers: in Node there is workerUrl';
+    const message = 'worker and blobWorker are for browsers; in Node, use workerUrl';
     throw new KingletError('invalid_argument', message);
   }
   return { make, isBlob, url: workerUrl === undefined ? undefined : absoluteUrl(workerUrl) };
@@ -336,7 +336,7 @@ export function checkedTexts(
   texts: readonly (string | ArrayLike<number>)[],
 ): (string | Int32Array)[] {
   if (Array.isArray(texts) && texts.length > 0) return texts.map(checkedContent);
-  throw new KingletError('invalid_argument', 'the texts must be a list of at least one');
+  throw new KingletError('invalid_argument', 'the texts must be a list of at least one text');
 }
 
 export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
@@ -379,7 +379,10 @@ export function checkedDocuments(documents: unknown): string[] {
   if (Array.isArray(documents) && documents.length > 0) {
     return documents.map((text) => checkedText(text, 'document'));
   }
-  throw new KingletError('invalid_argument', 'the documents must be a list of at least one');
+  throw new KingletError(
+    'invalid_argument',
+    'the documents must be a list of at least one document',
+  );
 }
 
 export function checkedThinking(maxTokens: number | undefined): number | undefined {
@@ -389,7 +392,10 @@ export function checkedThinking(maxTokens: number | undefined): number | undefin
 
 export function checkedBytes(bytes: unknown): Uint8Array {
   if (bytes instanceof Uint8Array) return bytes;
-  throw new KingletError('invalid_argument', 'the state must be a Uint8Array, as save() gives it');
+  throw new KingletError(
+    'invalid_argument',
+    'the state must be a Uint8Array, as save() returns it',
+  );
 }
 
 export function checkedPositions(nPositions: unknown): number {

@@ -75,7 +75,7 @@ function postedPixels({ width, height, data }: ImagePixels): PostedImage {
     throw new KingletError(
       'invalid_argument',
       `an image of ${String(width)} x ${String(height)} pixels has ${String(data.length)} bytes, ` +
-        'expected sides of 1 at least, and 3 bytes a pixel (red, green, blue) or 4 (and alpha)',
+        'expected sides of at least 1, and 3 bytes per pixel (red, green, blue) or 4 (with alpha)',
     );
   }
   // A view would be posted with its whole buffer.

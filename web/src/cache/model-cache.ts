@@ -30,7 +30,10 @@ export class ModelCache {
 
   constructor(folder?: string) {
     if (folder !== undefined && (!isNode || folder === '')) {
-      throw new KingletError('invalid_argument', 'the cache is a folder in Node, and only there');
+      throw new KingletError(
+        'invalid_argument',
+        'only in Node can the cache have a folder of its own',
+      );
     }
     this.#folder = folder;
   }

@@ -31,8 +31,8 @@ export function planMemory(
     throw new KingletError(
       'too_large',
       `the model's ${inGigabytes(fileBytes)} and ${inGigabytes(stateBytes)} of KV cache for ` +
-        `${String(nCtx)} tokens do not fit the ${inGigabytes(maxMemoryBytes)} of WebAssembly ` +
-        'memory: take fewer (nCtx), or a smaller kind of cache (kv)',
+        `${String(nCtx)} tokens do not fit into the ${inGigabytes(maxMemoryBytes)} of WebAssembly ` +
+        'memory: use a shorter context (nCtx) or a smaller kind of cache (kv)',
     );
   }
   const needed = fileBytes + stateBytes + scratchBytes + overheadBytes;
@@ -53,8 +53,8 @@ export function checkModelBytes(modelBytes: number, tableBytes = 0): void {
       : '';
   throw new KingletError(
     'too_large',
-    `the model has ${inGigabytes(modelBytes)}, WebAssembly memory takes ` +
-      `${inGigabytes(maxModelBytes)} at most: use a smaller quantization${otherWay}`,
+    `the model has ${inGigabytes(modelBytes)}, and WebAssembly memory has room for at most ` +
+      `${inGigabytes(maxModelBytes)}: use a smaller quantization${otherWay}`,
   );
 }
 

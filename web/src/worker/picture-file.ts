@@ -37,9 +37,9 @@ function formatOf(file: Uint8Array): PictureFormat {
   if (/^[^]{4}ftypavi[fs]/.test(start)) return 'avif';
   if (start.startsWith('BM')) return 'bmp';
   const what = /^GIF8[79]a/.test(start)
-    ? 'a GIF, of which a model could see one picture only: give that'
-    : 'no picture of a format that is read: give it';
-  throw new KingletError('invalid_argument', `the image is ${what} as PNG or JPEG`);
+    ? 'is a GIF, and a model can see only one of its frames: pass that frame'
+    : 'is not in a supported format: pass it';
+  throw new KingletError('invalid_argument', `the image ${what} as PNG or JPEG`);
 }
 
 interface PictureSize {
