@@ -13,20 +13,23 @@ namespace {
 // Converters that find no better name take that of the model's folder, which is often where a
 // training run wrote. Such names consist of these words, numbers and single letters.
 constexpr std::string_view kPlaceWords[] = {
-    "adapter",    "adapters",    "artifact",  "artifacts",    "best",    "bf",        "checkpoint",
-    "ckpt",       "content",     "converted", "data",         "dpo",     "epoch",     "exp",
-    "experiment", "experiments", "export",    "exported",     "exports", "final",     "fine",
-    "finetune",   "finetuned",   "fp",        "full",         "ggml",    "gguf",      "global",
-    "grpo",       "hf",          "home",      "huggingface",  "iter",    "last",      "latest",
-    "llm",        "local",       "log",       "logs",         "lora",    "main",      "merge",
-    "merged",     "mnt",         "model",     "models",       "my",      "new",       "none",
-    "opt",        "orpo",        "out",       "output",       "outputs", "ppo",       "pretrain",
-    "pretrained", "pytorch",     "quantized", "result",       "results", "root",      "run",
-    "runs",       "save",        "saved",     "saves",        "sft",     "snapshot",  "snapshots",
-    "step",       "steps",       "temp",      "test",         "the",     "tmp",       "torch",
-    "train",      "trained",     "training",  "transformers", "tuned",   "unknown",   "unnamed",
-    "untitled",   "user",        "users",     "weights",      "work",    "workspace",
-};
+    "adapter", "adapters",    "artifact",    "artifacts",  "autotrain",    "axolotl",
+    "best",    "bf",          "bit",         "checkpoint", "checkpoints",  "ckpt",
+    "content", "converted",   "data",        "dpo",        "epoch",        "epochs",
+    "exp",     "experiment",  "experiments", "export",     "exported",     "exports",
+    "final",   "fine",        "finetune",    "finetuned",  "folder",       "fp",
+    "full",    "ggml",        "gguf",        "global",     "grpo",         "hf",
+    "home",    "huggingface", "iter",        "last",       "latest",       "llm",
+    "local",   "log",         "logs",        "lora",       "main",         "merge",
+    "merged",  "mnt",         "model",       "models",     "my",           "new",
+    "none",    "orpo",        "out",         "output",     "outputs",      "path",
+    "ppo",     "pretrain",    "pretrained",  "pytorch",    "quantized",    "result",
+    "results", "root",        "run",         "runs",       "save",         "saved",
+    "saves",   "sft",         "shard",       "sharded",    "snapshot",     "snapshots",
+    "step",    "steps",       "temp",        "test",       "the",          "tmp",
+    "torch",   "train",       "trained",     "training",   "transformers", "tuned",
+    "unknown", "unnamed",     "unsloth",     "untitled",   "user",         "users",
+    "wandb",   "weights",     "work",        "workspace"};
 
 // Words that count the steps of a run, if a number follows: "Checkpoint 1200", "Ep2".
 constexpr std::string_view kCounters[] = {"checkpoint", "ckpt", "ep", "epoch", "iter", "lr"};

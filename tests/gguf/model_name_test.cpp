@@ -39,6 +39,8 @@ TEST(ModelName, IsThatOfTheFileIfTheMetadataNameATrainingRun) {
                           "run 3",
                           "1200",
                           "Snapshots",
+                          "outputs/checkpoints",
+                          "merged_16bit",
                           "5f0b02c75b57c5855da9ae460ce51323ea669d8a",
                           "-",
                           ""}) {
