@@ -165,8 +165,7 @@ void Runner::step(Running& running) {
   if (event.value().has_token()) {
     n_passes_ += event.value().n_computed;
     n_decoded_ += event.value().n_computed;
-  }
-  if (!event.value().has_token()) {
+  } else {
     running.pace->took(event.value().n_computed, seconds_since(begin));
   }
   if (event.value().is_news()) running.job.deliver(std::move(event));

@@ -68,7 +68,7 @@ describe('the facade', () => {
       { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [toolOf('trip')] } },
     ] as const) {
       const { message } = await model.chat(messages, { ...given, toolChoice }).result;
-      expect(message?.tool_calls?.[0]?.function).toEqual(expected.tool_calls![0]!.function);
+      expect(message.tool_calls?.[0]?.function).toEqual(expected.tool_calls![0]!.function);
     }
     const free = await model.chat(messages, { ...given, toolChoice: 'none', maxTokens: 5 }).result;
     const without = await model.chat(messages, { temperature: 1, seed: 4, maxTokens: 5 }).result;
