@@ -120,15 +120,20 @@ class Parser {
       if (!take(":")) return failure("expected \":\"");
       KINGLET_ASSIGN(Json value, parse_value(depth + 1));
       members.emplace_back(std::move(name), std::move(value));
+      // Too many are noticed here, too, not only at the end of all.
+      if (members.size() / 2 > limits_.members) KINGLET_TRY(join_members(members));
       skip_spaces();
       if (take("}")) break;
       if (!take(",")) return failure("expected \",\" or \"}\"");
     }
-    join_equal_names(members);
-    if (members.size() > limits_.members) {
-      return too_large(cat("an object of more than ", limits_.members, " members"));
-    }
+    KINGLET_TRY(join_members(members));
     return Json::from_members(std::move(members));
+  }
+
+  Status join_members(Json::Object& members) const {
+    join_equal_names(members);
+    if (members.size() <= limits_.members) return {};
+    return too_large(cat("an object of more than ", limits_.members, " members"));
   }
 
   Result<std::string> parse_string() {

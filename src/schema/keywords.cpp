@@ -230,6 +230,8 @@ std::string below(std::string_view at, std::string_view keyword, size_t index) {
 void check_size(const Json& schema, Refusal& refusal) {
   constexpr auto kCounted =
       std::to_array<std::string_view>({"properties", "patternProperties", "required"});
+  constexpr auto kDependencies =
+      std::to_array<std::string_view>({"dependentRequired", "dependencies"});
   constexpr auto kLists =
       std::to_array<std::string_view>({"allOf", "anyOf", "oneOf", "prefixItems", "items"});
   size_t n_in_all = 0;
@@ -254,12 +256,16 @@ void check_size(const Json& schema, Refusal& refusal) {
         refusal.set(
             at, cat("\"", keyword, "\" has ", n, " schemas, expected ", kMostSchemas, " at most"));
       }
-      if (!is_among(keyword, kCounted)) continue;
-      if (n > kMostProperties) {
+      if (is_among(keyword, kDependencies) && content.is_object()) {
+        for (const auto& [name, needed] : content.as_object()) {
+          if (needed.is_array()) n_in_all += needed.size();
+        }
+      }
+      if (is_among(keyword, kCounted) && n > kMostProperties) {
         refusal.set(at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties,
                             " at most"));
       }
-      if (keyword != "required") n_in_all += n;
+      if (is_among(keyword, kCounted) && keyword != "required") n_in_all += n;
       if (n_in_all > kMostPropertiesInAll) {
         refusal.set(at,
                     cat("the schema has more than ", kMostPropertiesInAll, " properties in all"));

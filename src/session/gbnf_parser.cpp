@@ -206,6 +206,7 @@ bool GbnfParser::literal() {
     char32_t code_point = 0;
     if (!character(code_point)) return false;
     if (!append_set({code_points(code_point, code_point)}, false, begin)) return false;
+    if (!check_size(0)) return false;
   }
   return true;
 }

@@ -44,6 +44,11 @@ TEST(Json, HasLimits) {
   EXPECT_FALSE(parse_json(nested(129)).ok());
   EXPECT_FALSE(parse_json(std::string(1'000'000, '[')).ok());
   EXPECT_TRUE(parse_json(R"({"a":1,"b":2,"a":3})", {.members = 2}).ok());
+  EXPECT_TRUE(parse_json(R"({"a":1,"b":2,"a":3,"b":4,"a":5,"b":6,"a":7})", {.members = 2}).ok());
+  // It is not read to its end.
+  EXPECT_EQ(
+      parse_json(R"({"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":)", {.members = 2}).error().message,
+      "this JSON has an object of more than 2 members at byte 36");
   EXPECT_FALSE(parse_json(R"({"a":1,"b":2,"c":3})", {.members = 2}).ok());
 }
 

@@ -127,6 +127,10 @@ TEST(SchemaRefusals, LimitTheSize) {
   const std::string many = properties(6000);
   EXPECT_EQ(refusal(cat("{\"anyOf\":[", many, ",", many, ",", many, ",", many, "]}")),
             "the JSON schema, at #/anyOf/0: the schema has more than 20000 properties in all");
+  std::string names;
+  for (int i = 0; i < 20'001; ++i) names += cat(i > 0 ? "," : "", "\"p", i, "\"");
+  EXPECT_EQ(refusal(cat("{\"dependentRequired\":{\"a\":[", names, "]}}")),
+            "the JSON schema, at #: the schema has more than 20000 properties in all");
 }
 
 TEST(SchemaRefusals, LimitTheDepth) {

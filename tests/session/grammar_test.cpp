@@ -218,6 +218,9 @@ TEST(Grammar, BoundsItsSize) {
   EXPECT_EQ(error_of("root ::= (\"a\"{1000} \"b\"){400000} [ab]{400000}"),
             "line 1, column 46 of the grammar: the grammar is too large: up to here it makes more "
             "than 1048576 steps");
+  EXPECT_EQ(error_of("root ::= \"" + std::string(2'000'000, 'a')),
+            "line 1, column 1048584 of the grammar: the grammar is too large: up to here it makes "
+            "more than 1048576 steps");
   EXPECT_EQ(error_of("root ::= " + std::string(101, '(')),
             "line 1, column 110 of the grammar: groups are nested more than 100 deep");
   EXPECT_EQ(error_of("root ::= " + std::string(100, '(') + "\"a\"" + std::string(100, ')')), "");
