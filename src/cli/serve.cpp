@@ -1,5 +1,9 @@
 #include "server/serve.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -14,6 +18,14 @@
 
 namespace kinglet::cli {
 namespace {
+
+// glibc gives threads heaps of their own, which grow by a page at each system call: a fifth of the
+// time that a large request takes.
+void use_one_heap() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
 
 // The most pixels of a client's picture: 200 MB. The program's own user may read larger pictures.
 constexpr uint64_t kMostPixels = uint64_t{1} << 26;
@@ -46,6 +58,7 @@ server::SchedulerOptions scheduler_options(const ServeOptions& options, Sequence
 }  // namespace
 
 Status serve(const ServeOptions& options) {
+  use_one_heap();
   SequenceOptions session;
   KINGLET_ASSIGN(const auto run, load_run(options.run, session));
   const Model& model = run->loaded.model;
