@@ -200,7 +200,9 @@ Result<ChatText> EngineApi::lay_out(const Json& messages, const Variables& given
   variables["messages"] = messages;
   if (given.is_request) {
     const Json tools = variables["tools"].is_array() ? variables["tools"] : Json::array();
-    auto converted = openai::template_messages(messages, tools, layout_.knows_tools());
+    auto converted = openai::template_messages(messages, tools, layout_.knows_tools(),
+                                               {.cancellation = given.cancellation});
+    if (given.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     if (!converted.ok()) return Error{ErrorCode::invalid_argument, converted.error().message};
     variables["messages"] = std::move(converted.value());
     has_tools = has_tools && layout_.knows_tools();

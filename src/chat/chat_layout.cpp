@@ -27,7 +27,7 @@ Json with_parts(Json variables) {
 
 Result<ChatText> render(const ChatTemplate& program, const Json& variables,
                         const Cancellation& cancellation = {}) {
-  KINGLET_ASSIGN(jinja::Dict given, chat_variables(variables));
+  KINGLET_ASSIGN(jinja::Dict given, chat_variables(variables, cancellation));
   return program.render(std::move(given), jinja::local_time(), cancellation);
 }
 
@@ -69,8 +69,9 @@ Result<ChatText> ChatLayout::lay_out(const Json& variables, bool has_tools,
                                      const Cancellation& cancellation) const {
   const Side& chosen = side(has_tools);
   if (!chosen.program.ok()) return chosen.program.error();
-  return render(chosen.program.value(), chosen.reads_parts ? with_parts(variables) : variables,
-                cancellation);
+  const ChatTemplate& program = chosen.program.value();
+  if (chosen.reads_parts) return render(program, with_parts(variables), cancellation);
+  return render(program, variables, cancellation);  // a copy would take long
 }
 
 }  // namespace kinglet

@@ -14,15 +14,17 @@ namespace {
 
 // Reads the variables of the template other than messages and tools.
 ApiResult<Json> read_variables(Fields& fields) {
-  Json variables = {{"add_generation_prompt", true}};
   std::string effort;
   KINGLET_TRY(fields.take("reasoning_effort", effort));
-  if (effort == "none") variables["enable_thinking"] = false;
   fields.ignore_if("add_generation_prompt", {true});
   fields.ignore_if("continue_final_message", {false});
   KINGLET_ASSIGN(const Json* given, fields.take_object("chat_template_kwargs"));
-  if (given == nullptr) return variables;
-  for (const auto& [name, value] : given->as_object()) variables[name] = value;
+  Json variables = given == nullptr ? Json::object() : *given;
+  const auto set_missing = [&](std::string_view name, bool value) {
+    if (!variables.contains(name)) variables[name] = value;
+  };
+  set_missing("add_generation_prompt", true);
+  if (effort == "none") set_missing("enable_thinking", false);
   return variables;
 }
 
@@ -145,25 +147,25 @@ ApiResult<ChatMessages> read_messages(const Json& given, const Look& look) {
   return messages;
 }
 
-// Lays out some of the messages.
-ApiResult<ChatText> lay_out(const Json& list, const Json& variables, const ChosenTools& chosen,
-                            const ServedModel& model, const Patience& patience) {
+// Lays out some of the messages, with the other variables of the template.
+ApiResult<ChatText> lay_out(const Json& list, Json& variables, const ChosenTools& chosen,
+                            bool tells_tools, const ServedModel& model, const Patience& patience) {
   KINGLET_TRY(patience());
-  const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
-  Json given = variables;
-  if (tells_tools) given["tools"] = chosen.tools;
-  KINGLET_ASSIGN(given["messages"], template_messages(list, chosen.tools, model.knows_tools()));
-  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(given, tells_tools, patience.cancellation));
+  KINGLET_ASSIGN(variables["messages"],
+                 template_messages(list, chosen.tools, model.knows_tools(), patience));
+  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools, patience.cancellation));
   KINGLET_TRY(patience());
   return laid_out;
 }
 
-ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json& variables,
+ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, Json variables,
                                         const ChosenTools& chosen, const ServedModel& model,
                                         const PromptOptions& options, const Patience& patience) {
+  const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
+  if (tells_tools) variables["tools"] = chosen.tools;
   std::optional<ApiError> refusal;
   const LayOut lay_out_some = [&](const Json& list) -> Result<ChatText> {
-    auto laid_out = lay_out(list, variables, chosen, model, patience);
+    auto laid_out = lay_out(list, variables, chosen, tells_tools, model, patience);
     if (laid_out.ok()) return std::move(laid_out.value());
     refusal = std::move(laid_out.error());
     return Error{ErrorCode::invalid_argument, refusal->message};
@@ -182,7 +184,7 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
   KINGLET_TRY(read_generation_fields(fields, model, request));
   KINGLET_TRY(read_limits(fields, model, request));
   KINGLET_TRY(read_logprobs(fields, request));
-  KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields));
+  KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields, patience));
   KINGLET_ASSIGN(const bool is_parallel, read_is_parallel(fields, chosen));
   AnswerSchema schema;
   KINGLET_TRY(read_response_format(fields, schema));
@@ -192,7 +194,7 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
   KINGLET_ASSIGN(const OnFull on_full, read_on_full(fields));
   std::optional<int64_t> n_thinking;  // a field of other servers; OpenAI's API has none
   KINGLET_TRY(fields.take("max_thinking_tokens", n_thinking, 0, UINT32_MAX));
-  KINGLET_ASSIGN(const Json variables, read_variables(fields));
+  KINGLET_ASSIGN(Json variables, read_variables(fields));
   const Json* given = fields.find("messages");
   KINGLET_TRY(fields.check_all_known());
   if (given == nullptr) return invalid("messages are missing", "messages");
@@ -202,7 +204,7 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
                               .max_tokens = request.options.max_tokens,
                               .cancellation = patience.cancellation};
   KINGLET_ASSIGN(ConversationPrompt prompt,
-                 prompt_of(messages, variables, chosen, model, options, patience));
+                 prompt_of(messages, std::move(variables), chosen, model, options, patience));
   request.prompts.push_back({std::move(prompt.tokens), ""});
   prompt.prepare(request.options);
   KINGLET_TRY(patience());

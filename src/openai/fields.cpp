@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/ascii.h"
 #include "base/format.h"
 
 namespace kinglet::openai {
@@ -27,7 +28,7 @@ std::string Fields::place_of(std::string_view name) const {
 }
 
 const Json* Fields::find(const std::string& name) {
-  known_.insert(name);
+  known_.push_back(name);
   const Json* found = object_.find(name);
   return found == nullptr || found->is_null() ? nullptr : found;
 }
@@ -103,16 +104,18 @@ ApiResult<const Json*> Fields::take_object(const std::string& name) {
 }
 
 void Fields::ignore(std::initializer_list<const char*> names) {
-  for (const char* name : names) known_.insert(name);
+  known_.insert(known_.end(), names.begin(), names.end());
 }
 
 void Fields::ignore_if(const std::string& name, std::initializer_list<Json> values) {
-  if (std::find(values.begin(), values.end(), object_[name]) != values.end()) known_.insert(name);
+  if (std::find(values.begin(), values.end(), object_[name]) != values.end()) {
+    known_.push_back(name);
+  }
 }
 
 ApiStatus Fields::check_all_known() const {
   for (const auto& [name, value] : object_.as_object()) {
-    if (value.is_null() || known_.contains(name)) continue;
+    if (value.is_null() || is_among(name, known_)) continue;
     const std::string place = place_of(name);
     return invalid(cat("the parameter \"", place, "\" is not supported"), place);
   }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,7 +54,7 @@ class Fields {
  private:
   const Json& object_;
   std::string place_;
-  std::set<std::string, std::less<>> known_;
+  std::vector<std::string> known_;
 };
 
 // Returns an error such as "name is 3, expected a text". A long value is not printed: only its type

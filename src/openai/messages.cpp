@@ -47,7 +47,7 @@ ApiResult<std::string> text_of_part(const Json& part, const std::string& place) 
 }
 
 // Returns the content of a message: a text, or the joined parts.
-ApiResult<std::string> text_of(Fields& fields) {
+ApiResult<std::string> text_of(Fields& fields, const Patience& patience) {
   const Json* content = fields.find("content");
   std::string text;
   KINGLET_TRY(fields.take("refusal", text));  // what an assistant says instead of a content
@@ -57,6 +57,7 @@ ApiResult<std::string> text_of(Fields& fields) {
   if (!content->is_array()) return wrong_value(place, *content, "a text or a list of parts");
   text.clear();
   for (size_t i = 0; i < content->size(); ++i) {
+    KINGLET_TRY(patience.check_cancelled());
     KINGLET_ASSIGN(const std::string part, text_of_part((*content)[i], cat(place, "[", i, "]")));
     text += part;
   }
@@ -85,13 +86,14 @@ ApiResult<Call> read_call(const Json& given, const std::string& place) {
   return call;
 }
 
-ApiResult<std::vector<Call>> read_calls(Fields& fields) {
+ApiResult<std::vector<Call>> read_calls(Fields& fields, const Patience& patience) {
   std::vector<Call> calls;
   const Json* given = fields.find("tool_calls");
   if (given == nullptr) return calls;
   const std::string place = fields.place_of("tool_calls");
   if (!given->is_array()) return wrong_value(place, *given, "a list of calls");
   for (size_t i = 0; i < given->size(); ++i) {
+    KINGLET_TRY(patience.check_cancelled());
     const Json& one = (*given)[i];
     if (one["type"] == "custom") continue;
     KINGLET_ASSIGN(Call call, read_call(one, cat(place, "[", i, "]")));
@@ -100,7 +102,8 @@ ApiResult<std::vector<Call>> read_calls(Fields& fields) {
   return calls;
 }
 
-ApiResult<Message> read_message(const Json& given, const std::string& place) {
+ApiResult<Message> read_message(const Json& given, const std::string& place,
+                                const Patience& patience) {
   if (!given.is_object()) return wrong_value(place, given, "an object");
   Fields fields(given, place);
   // Clients give answers back with these fields, which repeat what the others say.
@@ -112,8 +115,8 @@ ApiResult<Message> read_message(const Json& given, const std::string& place) {
   }
   // OpenAI's newer models call the system "developer".
   if (message.role == "developer") message.role = "system";
-  KINGLET_ASSIGN(message.text, text_of(fields));
-  KINGLET_ASSIGN(message.calls, read_calls(fields));
+  KINGLET_ASSIGN(message.text, text_of(fields, patience));
+  KINGLET_ASSIGN(message.calls, read_calls(fields, patience));
   KINGLET_TRY(fields.take("reasoning_content", message.thoughts));
   KINGLET_TRY(fields.take("tool_call_id", message.tool_call_id));
   KINGLET_TRY(fields.take("name", message.name));
@@ -128,10 +131,12 @@ void add_text(const char* key, const std::string& text, Json& made) {
 
 // Converts a message for a template that knows tools. Such a template knows these messages too.
 // ChatTemplate::render() makes values of the arguments of calls.
-ApiResult<Json> taught_message(const Message& message) {
+ApiResult<Json> taught_message(const Message& message, const Patience& patience) {
   Json made = {{"role", message.role}, {"content", message.text}};
   for (const Call& call : message.calls) {
-    if (!parse_json(call.arguments).ok()) {
+    const bool is_json = parse_json(call.arguments, {.cancellation = patience.cancellation}).ok();
+    KINGLET_TRY(patience.check_cancelled());
+    if (!is_json) {
       return wrong_message(
           cat("the arguments of the earlier call of \"", call.name, "\" are not JSON"));
     }
@@ -173,14 +178,18 @@ void add_instructions(const std::string& instructions, Json& messages) {
 
 }  // namespace
 
-ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools) {
+ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools,
+                                  const Patience& patience) {
   if (!messages.is_array() || messages.empty()) {
     return wrong_message("messages must be a list of at least one object");
   }
   Json made = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {
-    KINGLET_ASSIGN(const Message message, read_message(messages[i], cat("messages[", i, "]")));
-    KINGLET_ASSIGN(Json one, knows_tools ? taught_message(message) : untaught_message(message));
+    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_ASSIGN(const Message message,
+                   read_message(messages[i], cat("messages[", i, "]"), patience));
+    KINGLET_ASSIGN(Json one,
+                   knows_tools ? taught_message(message, patience) : untaught_message(message));
     made.push_back(std::move(one));
   }
   if (!tools.empty() && !knows_tools) add_instructions(tool_instructions(tools), made);

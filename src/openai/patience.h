@@ -18,6 +18,14 @@ struct Patience {
   Cancellation cancellation = {};
 
   ApiStatus operator()() const { return check ? check() : ApiStatus(); }
+
+  // Fails once the cancellation is requested. Costs nothing before, so it can be called for each
+  // item of a list.
+  ApiStatus check_cancelled() const {
+    if (!cancellation.requested()) return {};
+    ApiStatus status = (*this)();
+    return status.ok() ? Error{ErrorCode::cancelled, "cancelled"} : status;
+  }
 };
 
 }  // namespace kinglet::openai

@@ -30,15 +30,15 @@ constexpr std::string_view kForeign[] = {
 
 // Copies what chats call the same.
 ApiResult<Json> shared_members(const Json& body) {
-  Json chat = Json::object();
+  Json::Object chat;
   for (const auto& [name, value] : body.as_object()) {
     if (value.is_null() || is_among(name, kOwn)) continue;
     if (is_among(name, kForeign)) {
       return invalid(cat("the parameter \"", name, "\" is not supported"), name);
     }
-    chat[name] = value;
+    chat.emplace_back(name, value);
   }
-  return chat;
+  return Json::from_members(std::move(chat));
 }
 
 ApiStatus refuse_kept_answers(Fields& fields) {
@@ -140,12 +140,13 @@ ApiResult<Json> chat_tool(const Json& tool, const std::string& place) {
   return Json{{"type", "function"}, {"function", std::move(function)}};
 }
 
-ApiStatus add_tools(Fields& fields, Json& chat) {
+ApiStatus add_tools(Fields& fields, const Patience& patience, Json& chat) {
   const Json* given = fields.find("tools");
   if (given == nullptr) return {};
   if (!given->is_array()) return wrong_value("tools", *given, "a list of tools");
   Json tools = Json::array();
   for (size_t i = 0; i < given->size(); ++i) {
+    KINGLET_TRY(patience.check_cancelled());
     KINGLET_ASSIGN(Json tool, chat_tool((*given)[i], cat("tools[", i, "]")));
     tools.push_back(std::move(tool));
   }
@@ -178,13 +179,14 @@ ApiStatus add_tool_choice(Fields& fields, Json& chat) {
   return {};
 }
 
-ApiStatus add_messages(Fields& fields, Json& chat) {
+ApiStatus add_messages(Fields& fields, const Patience& patience, Json& chat) {
   std::optional<std::string> instructions;
   KINGLET_TRY(fields.take("instructions", instructions));
   Json messages = Json::array();
   if (instructions) messages.push_back({{"role", "system"}, {"content", *instructions}});
   const Json* input = fields.find("input");
-  KINGLET_TRY(add_input(input == nullptr ? Json() : *input, messages));
+  static const Json nothing;
+  KINGLET_TRY(add_input(input == nullptr ? nothing : *input, patience, messages));
   chat["messages"] = std::move(messages);
   return {};
 }
@@ -220,7 +222,7 @@ Json repeated_members(const Json& body) {
 
 }  // namespace
 
-ApiResult<Json> chat_body(const Json& body) {
+ApiResult<Json> chat_body(const Json& body, const Patience& patience) {
   KINGLET_ASSIGN(Json chat, shared_members(body));
   Fields fields(body);
   KINGLET_TRY(refuse_kept_answers(fields));
@@ -229,15 +231,15 @@ ApiResult<Json> chat_body(const Json& body) {
   KINGLET_TRY(add_logprobs(fields, chat));
   KINGLET_TRY(add_text_options(fields, chat));
   KINGLET_TRY(add_reasoning(fields, chat));
-  KINGLET_TRY(add_tools(fields, chat));
+  KINGLET_TRY(add_tools(fields, patience, chat));
   KINGLET_TRY(add_tool_choice(fields, chat));
-  KINGLET_TRY(add_messages(fields, chat));
+  KINGLET_TRY(add_messages(fields, patience, chat));
   return chat;
 }
 
 ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedModel& model,
                                                  const Look& look, const Patience& patience) {
-  KINGLET_ASSIGN(const Json chat, chat_body(body));
+  KINGLET_ASSIGN(const Json chat, chat_body(body, patience));
   auto read = read_chat_request(chat, model, look, patience);
   if (!read.ok()) return renamed(std::move(read.error()));
   return ResponseRequest{std::move(read.value()), repeated_members(body)};
@@ -245,7 +247,7 @@ ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedM
 
 ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& model,
                                         const Look& look, const Patience& patience) {
-  KINGLET_ASSIGN(const Json chat, chat_body(body));
+  KINGLET_ASSIGN(const Json chat, chat_body(body, patience));
   auto count = count_chat_tokens(chat, model, look, patience);
   if (!count.ok()) return renamed(std::move(count.error()));
   return count;

@@ -26,6 +26,6 @@ ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& mod
 
 // Returns the request of the chat API that has the same answer. Parameters that have the same name
 // there are checked by its reader only.
-ApiResult<Json> chat_body(const Json& body);
+ApiResult<Json> chat_body(const Json& body, const Patience& patience = {});
 
 }  // namespace kinglet::openai

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 
 #include "base/ascii.h"
@@ -39,8 +40,8 @@ ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
                      "logit_bias");
     }
     std::optional<float> bias;
-    Fields one(*biases, "logit_bias");
-    KINGLET_TRY(one.take(key, bias));
+    const Json one = {{key, value}};  // to look for the key in all of them would take long
+    KINGLET_TRY(Fields(one, "logit_bias").take(key, bias));
     if (bias) sampler.logit_bias.push_back({*token, *bias});
   }
   return {};
@@ -157,13 +158,16 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
   constexpr std::string_view kExpected = "a text, tokens, or a list of either";
   if (value == nullptr) return invalid(cat(name, " is missing, expected ", kExpected), name);
   const bool is_one = value->is_string() || is_tokens(*value);
-  const Json items = is_one ? Json::array({*value}) : *value;
-  if (!items.is_array() || items.empty()) return wrong_value(name, *value, kExpected);
+  if (!is_one && (!value->is_array() || value->empty())) {
+    return wrong_value(name, *value, kExpected);
+  }
+  const std::span<const Json> items =
+      is_one ? std::span(value, 1) : std::span<const Json>(value->as_array());
   if (items.size() > most) {
     return invalid(cat(name, " has ", items.size(), " texts, expected ", most, " at most"), name);
   }
   std::vector<std::vector<TokenId>> texts;
-  for (const Json& item : items.as_array()) {
+  for (const Json& item : items) {
     if (item.is_string()) {
       KINGLET_ASSIGN(std::vector<TokenId> tokens, encode(item.as_string()));
       texts.push_back(std::move(tokens));

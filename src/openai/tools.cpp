@@ -14,11 +14,11 @@ constexpr std::string_view kEndMark = "</tool_call>";
 
 // Returns the object without members that are null.
 Json without_nulls(const Json& object) {
-  Json kept = Json::object();
-  for (const auto& [name, value] : object.as_object()) {
-    if (!value.is_null()) kept[name] = value;
+  Json::Object kept;
+  for (const Json::Member& member : object.as_object()) {
+    if (!member.second.is_null()) kept.push_back(member);
   }
-  return kept;
+  return Json::from_members(std::move(kept));
 }
 
 // Reads {"type": "function", "function": …}, the form of tools and of choices of tools.
@@ -126,19 +126,20 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
 
 }  // namespace
 
-ApiResult<ChosenTools> read_tools(Fields& fields) {
+ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience) {
   const Json* given = fields.find("tools");
   const Json* choice = fields.find("tool_choice");
   Json tools = Json::array();
   if (given != nullptr && !given->is_array())
     return wrong_value("tools", *given, "a list of tools");
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
+    KINGLET_TRY(patience.check_cancelled());
     KINGLET_ASSIGN(Json tool, checked_tool((*given)[i], cat("tools[", i, "]")));
     tools.push_back(std::move(tool));
   }
   if (choice == nullptr || *choice == "auto") return ChosenTools{std::move(tools)};
   if (*choice == "none") return ChosenTools{};
-  if (*choice == "required") return forced(tools);
+  if (*choice == "required") return forced(std::move(tools));
   return choose_by_name(tools, *choice);
 }
 

@@ -6,6 +6,7 @@
 #include "json/json.h"
 #include "openai/api_error.h"
 #include "openai/fields.h"
+#include "openai/patience.h"
 
 namespace kinglet::openai {
 
@@ -16,7 +17,7 @@ struct ChosenTools {
 };
 
 // Reads "tools" and "tool_choice".
-ApiResult<ChosenTools> read_tools(Fields& fields);
+ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience = {});
 
 // Returns the instructions for a model whose template knows no tools: to write calls as Hermes
 // does.

@@ -67,6 +67,7 @@ Result<std::string> grammar_of_calls(const CallRules& given, bool is_thinking) {
   const std::string id = repeat("[a-zA-Z0-9]", 9, 9);
   std::vector<std::string> calls;
   for (size_t i = 0; i < given.known.size(); ++i) {
+    if (given.options.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     KINGLET_ASSIGN(std::string arguments, arguments_of(given.tools.as_array()[i], given.known[i],
                                                        notation, given.options, rules));
     const std::string name = print(given.known[i].name);

@@ -131,24 +131,27 @@ const jinja::Value* member(const jinja::Value& dict, const char* name, jinja::Ki
 }
 
 // Returns a call of a tool whose arguments are a value, if they were the JSON of an object.
-jinja::Value with_arguments(const jinja::Value& call) {
+jinja::Value with_arguments(const jinja::Value& call, const Cancellation& cancellation) {
   if (const auto* function = member(call, "function", jinja::Kind::dict)) {
-    return with(call, "function", with_arguments(*function));
+    return with(call, "function", with_arguments(*function, cancellation));
   }
   const jinja::Value* given = member(call, "arguments", jinja::Kind::text);
   if (given == nullptr) return call;
-  const auto parsed = parse_json(given->as_bytes());
+  const auto parsed = parse_json(given->as_bytes(), {.cancellation = cancellation});
   return parsed.ok() && parsed.value().is_object()
-             ? with(call, "arguments", jinja::value_of(parsed.value()))
+             ? with(call, "arguments", jinja::value_of(parsed.value(), cancellation))
              : call;
 }
 
 // Returns a message with the arguments of its calls as values.
-jinja::Value with_values(const jinja::Value& message) {
+jinja::Value with_values(const jinja::Value& message, const Cancellation& cancellation) {
   const jinja::Value* calls = member(message, "tool_calls", jinja::Kind::list);
   if (calls == nullptr) return message;
   jinja::List changed;
-  for (const jinja::Value& call : calls->items()) changed.push_back(with_arguments(call));
+  for (const jinja::Value& call : calls->items()) {
+    if (cancellation.requested()) break;
+    changed.push_back(with_arguments(call, cancellation));
+  }
   return with(message, "tool_calls", jinja::Value::list(std::move(changed)));
 }
 
@@ -184,12 +187,13 @@ bool has_role(const jinja::Value& message, std::string_view role) {
 
 // Adds the name of the tool to results that have none: of the call with the result's id or, without
 // ids, of the call at the same place.
-void name_results(jinja::List& messages) {
+void name_results(jinja::List& messages, const Cancellation& cancellation) {
   constexpr size_t kMostCompared = 1000;  // ids of calls, each with the ids of all results
   std::vector<std::pair<std::string_view, jinja::Value>> calls_by_id;  // names of the last calls
   jinja::List by_place;
   size_t place = 0;
   for (jinja::Value& message : messages) {
+    if (cancellation.requested()) return;
     if (const auto* calls = member(message, "tool_calls", jinja::Kind::list)) {
       calls_by_id.clear();
       by_place.clear();
@@ -221,24 +225,24 @@ void name_results(jinja::List& messages) {
 }
 
 // Returns what a tool has answered: a value if it is the JSON of an object or a list, or else text.
-jinja::Value response_of(const jinja::Value& result) {
+jinja::Value response_of(const jinja::Value& result, const Cancellation& cancellation) {
   const jinja::Value* content = text_in(result, "content");
   if (content == nullptr) {
     const jinja::Value* other = result.entries().find("content");
     return other == nullptr ? jinja::Value::text("") : *other;
   }
-  const auto parsed = parse_json(content->as_bytes());
+  const auto parsed = parse_json(content->as_bytes(), {.cancellation = cancellation});
   const bool has_parts = parsed.ok() && (parsed.value().is_object() || parsed.value().is_array());
-  return has_parts ? jinja::value_of(parsed.value()) : *content;
+  return has_parts ? jinja::value_of(parsed.value(), cancellation) : *content;
 }
 
 // Moves the results of tools, and the text that follows them, into the messages that called the
 // tools: the first templates of Gemma 4 read a whole turn from one message. Text in front of calls
 // becomes a message of its own, because they write a message's text behind its results. Source:
 // "Prompt formatting with Gemma 4", https://ai.google.dev/gemma/docs/core/prompt-formatting-gemma4
-jinja::List with_responses(const jinja::List& messages) {
+jinja::List with_responses(const jinja::List& messages, const Cancellation& cancellation) {
   jinja::List made;
-  for (size_t i = 0; i < messages.size(); ++i) {
+  for (size_t i = 0; i < messages.size() && !cancellation.requested(); ++i) {
     const auto follows = [&](std::string_view role) {
       return i + 1 < messages.size() && has_role(messages[i + 1], role);
     };
@@ -256,7 +260,7 @@ jinja::List with_responses(const jinja::List& messages) {
       const jinja::Value* name = text_in(result, "name");
       jinja::Dict response;
       if (name != nullptr) set(response, "name", *name);
-      set(response, "response", response_of(result));
+      set(response, "response", response_of(result, cancellation));
       responses.push_back(jinja::Value::dict(std::move(response)));
     }
     jinja::Value turn = with(message, "tool_responses", jinja::Value::list(std::move(responses)));
@@ -342,13 +346,16 @@ Status check_role(const Json& message, size_t index) {
 
 }  // namespace
 
-Result<jinja::Dict> chat_variables(const Json& json) {
+Result<jinja::Dict> chat_variables(const Json& json, const Cancellation& cancellation) {
   const Json* messages = json.find("messages");
   if (messages == nullptr || !messages->is_array()) {
     return jinja::refusal("a conversation has a list of messages");
   }
-  for (size_t i = 0; i < messages->size(); ++i) KINGLET_TRY(check_role((*messages)[i], i));
-  jinja::Value variables = jinja::value_of(json);
+  for (size_t i = 0; i < messages->size() && !cancellation.requested(); ++i) {
+    KINGLET_TRY(check_role((*messages)[i], i));
+  }
+  jinja::Value variables = jinja::value_of(json, cancellation);
+  if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   for (const jinja::Value& message : variables.entries().find("messages")->items()) {
     own_role(message);
   }
@@ -400,8 +407,8 @@ Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& n
   const jinja::Value* given = variables.find("messages");
   jinja::List messages;
   if (given != nullptr && given->is(jinja::Kind::list)) messages = given->items();
-  name_results(messages);
-  if (reads_responses_) messages = with_responses(messages);
+  name_results(messages, cancellation);
+  if (reads_responses_) messages = with_responses(messages, cancellation);
   const bool has_calls = any_has(messages, "tool_calls", jinja::Kind::list);
   const bool has_thoughts =
       std::any_of(std::begin(kThoughtNames), std::end(kThoughtNames),
@@ -409,8 +416,9 @@ Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& n
   const auto render_as = [&](const Form& form) {
     jinja::List formed = messages;
     for (jinja::Value& message : formed) {
+      if (cancellation.requested()) break;  // the program notices it, too
       if (form.adds_thoughts) message = with_thoughts(message, thought_names_);
-      if (form.has_values) message = with_values(message);
+      if (form.has_values) message = with_values(message, cancellation);
     }
     if (given != nullptr) set(variables, "messages", jinja::Value::list(std::move(formed)));
     return program_.render(variables, now, cancellation);

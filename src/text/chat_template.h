@@ -37,8 +37,8 @@ struct ChatText {
 // Returns the variables of a template from a JSON object: `messages` and any others (`tools`,
 // `add_generation_prompt` …). All texts in it count as said by the conversation, except the names
 // of roles, because some templates make control tokens of them. Fails with
-// ErrorCode::invalid_argument.
-Result<jinja::Dict> chat_variables(const Json& json);
+// ErrorCode::invalid_argument or cancelled.
+Result<jinja::Dict> chat_variables(const Json& json, const Cancellation& cancellation = {});
 
 // Returns the source of the built-in template called `name`. Fails with
 // ErrorCode::invalid_argument, whose message lists the known names.

@@ -1,6 +1,7 @@
 // Reading a client's JSON.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "base/format.h"
@@ -182,6 +183,21 @@ TEST(Tools, AreChosenByName) {
   EXPECT_FALSE(chosen(R"({"type": "function", "function": {"name": "h"}})").ok());
   EXPECT_FALSE(chosen("\"some\"").ok());
   EXPECT_FALSE(chosen(R"({"type": "custom"})").ok());
+}
+
+// Loops over lists of any length notice it, also where no check says why.
+TEST(Messages, AndToolsAreCancelled) {
+  const std::atomic<uint32_t> word = 1;
+  const Patience patience{.check = {}, .cancellation = {&word, 1}};
+  const Json messages = json(R"([{"role": "user", "content": "a"}])");
+  const auto made = template_messages(messages, Json::array(), kTaught, patience);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().message, "cancelled");
+  const Json body = {{"tools", two_tools()}};
+  Fields fields(body);
+  const auto tools = read_tools(fields, patience);
+  ASSERT_FALSE(tools.ok());
+  EXPECT_EQ(tools.error().message, "cancelled");
 }
 
 TEST(Messages, AreAsTemplatesExpectThem) {

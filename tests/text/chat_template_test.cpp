@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -190,6 +191,15 @@ TEST(ChatTemplate, LaysOutAsJinja2) {
 Result<jinja::Dict> variables_of(std::string_view text) {
   KINGLET_ASSIGN(const Json json, parse_json(text));
   return chat_variables(json);
+}
+
+TEST(ChatTemplate, IsCancelledBeforeItRuns) {
+  const std::atomic<uint32_t> word = 1;
+  const Json chat = parse_json(R"({"messages":[{"role":"user","content":"a"}]})").value();
+  const auto variables = chat_variables(chat, {&word, 1});
+  ASSERT_FALSE(variables.ok());
+  EXPECT_EQ(variables.error().code, ErrorCode::cancelled);
+  EXPECT_TRUE(chat_variables(chat, {&word, 2}).ok());
 }
 
 TEST(ChatTemplate, IsGivenMessagesAndToolsAsJson) {

@@ -158,7 +158,7 @@ class Printer {
 
 }  // namespace
 
-Value value_of(const Json& json) {
+Value value_of(const Json& json, const Cancellation& cancellation) {
   switch (json.type()) {
     case Json::Type::null:
       return Value::none();
@@ -173,14 +173,18 @@ Value value_of(const Json& json) {
     case Json::Type::array: {
       List items;
       items.reserve(json.size());
-      for (const Json& item : json.as_array()) items.push_back(value_of(item));
+      for (const Json& item : json.as_array()) {
+        if (cancellation.requested()) break;
+        items.push_back(value_of(item, cancellation));
+      }
       return Value::list(std::move(items));
     }
     case Json::Type::object: {
       Dict dict;
       dict.entries.reserve(json.size());
       for (const auto& [name, member] : json.as_object()) {
-        dict.entries.emplace_back(Value::text(name, true), value_of(member));
+        if (cancellation.requested()) break;
+        dict.entries.emplace_back(Value::text(name, true), value_of(member, cancellation));
       }
       return Value::dict(std::move(dict));
     }

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "json/json.h"
 #include "text/jinja/value.h"
@@ -10,8 +11,8 @@
 namespace kinglet::jinja {
 
 // All texts of the JSON count as said by a conversation. Numbers with a fraction or an exponent
-// become floats.
-Value value_of(const Json& json);
+// become floats. Once it is cancelled, the rest is left out.
+Value value_of(const Json& json, const Cancellation& cancellation = {});
 
 struct JsonStyle {
   std::optional<Text> indent;  // of each level; nullopt: everything is on one line
