@@ -21,7 +21,7 @@ export default defineConfig({
   },
   test: {
     include: ['tests/{bench,cli,web}/*.test.ts'],
-    // It measures time, so it needs the machine for itself: npm run test:endless.
+    // It measures the server's time, and takes minutes: npm run test:endless.
     exclude: process.env.KINGLET_ENDLESS ? [] : ['tests/web/serve-endless.test.ts'],
     server: { deps: { external: [/\/dist\//] } },
     // Also where there are two cores: half of the time a file waits, for a browser or on purpose.

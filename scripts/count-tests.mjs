@@ -1,13 +1,13 @@
 // Adds the counts that test suites left in build/test-results/ and names the tests that failed. As
-// a program, after the steps of .ci/run, it also counts npm run test:bundlers, sanitize and
-// test:arm64, not just npm test.
+// a program, after the steps of .ci/run, it also counts npm run test:endless, test:bundlers,
+// sanitize and test:arm64, not just npm test.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './tools.mjs';
 
 export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vitest'];
-const furtherSuites = ['bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
+const furtherSuites = ['endless', 'bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
 
 /**
  * Prints each failed test with the first lines of its message, then "N passed, N failed". Returns
