@@ -214,6 +214,7 @@ async function sendAndLeave(served: Served, sent: string, after: number): Promis
 describe.each(Object.keys(kinds))('8 MiB of %s', (name) => {
   let served: Served;
   let sent: string;
+  let took = Infinity;
   beforeAll(async () => {
     sent = requestOf(name);
     served = await start(kinds[name]!);
@@ -224,11 +225,12 @@ describe.each(Object.keys(kinds))('8 MiB of %s', (name) => {
 
   test('are answered by 4 s', async () => {
     const { socket, answer } = rawConnection(served.port);
-    const before = usedTime(served);
+    const [begin, before] = [performance.now(), usedTime(served)];
     socket.write(sent);
     const status = /^(HTTP\/1.1 102 Processing\r\n\r\n)*HTTP\/1.1 (\d+)/.exec(
       await Promise.race([answer, wait(kLongestWait).then(() => 'no answer')]),
     )?.[2];
+    took = performance.now() - begin;
     socket.destroy();
     expect(['200', '400', '408', '413', '503', '504']).toContain(status);
     expect(usedTime(served) - before).toBeLessThan(4000);
@@ -236,6 +238,7 @@ describe.each(Object.keys(kinds))('8 MiB of %s', (name) => {
 
   test('take no time 1 s after their client has left', async () => {
     for (const after of [300, 1000, 1800]) {
+      if (after > 300 && after > took) break;
       await sendAndLeave(served, sent, after);
       const before = usedTime(served);
       expect((await usedInTheEnd(served)) - before).toBeLessThan(1000);
@@ -248,10 +251,12 @@ describe.each(Object.keys(kinds))('8 MiB of %s', (name) => {
     await wait(300);
     const ended = served.stop();
     await wait(200);
-    const before = usedTime(served);
     void served.stop();
-    let used = before;
-    const watch = setInterval(() => (used = usedTime(served)), 10);
+    // A server whose request was done has ended by now.
+    const usedSoFar = () => (served.process.exitCode === null ? usedTime(served) : used);
+    let used = 0;
+    const before = usedSoFar();
+    const watch = setInterval(() => (used = usedSoFar()), 10);
     expect(await Promise.race([ended, wait(kLongestWait).then(() => 'runs')])).toBe(0);
     clearInterval(watch);
     expect(used - before).toBeLessThan(1000);
