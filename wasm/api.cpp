@@ -2,10 +2,12 @@
 
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/aligned_buffer.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/percent.h"
@@ -40,6 +42,22 @@ val event_of(const std::string& events, bool is_last) {
   set(fields, "events", events);
   set(fields, "isLast", is_last);
   return fields;
+}
+
+// Fails if memory has no room for what is made of a large JSON text, about: without exceptions, a
+// small allocation that fails ends the engine. Most of it is for values, whose number the
+// punctuation tells: each is several times in memory, for the template as well.
+Status check_room(std::string_view json) {
+  constexpr size_t kSmall = size_t{1} << 20;
+  constexpr uint64_t kTimesText = 10;
+  constexpr uint64_t kBytesEach = 250;  // as measured with many short messages
+  if (json.size() < kSmall) return {};
+  const auto n_marks = static_cast<uint64_t>(std::count_if(json.begin(), json.end(), [](char c) {
+    return std::string_view("\"[{,").find(c) != std::string_view::npos;
+  }));
+  const auto room = AlignedBuffer::allocate(kTimesText * json.size() + kBytesEach * n_marks,
+                                            cat("a request of ", json.size() / kSmall, " MiB"));
+  return room.ok() ? Status() : room.error();
 }
 
 // Any address works that ends as the API's paths do.
@@ -178,11 +196,12 @@ struct EngineApi::Variables {
 
   static Result<Variables> from(const val& conversation) {
     const Cancellation cancellation = to_cancellation(number(conversation, "id"));
-    KINGLET_ASSIGN(Json variables, parse_json(text(get(conversation, "variables")),
-                                              {.cancellation = cancellation}));
-    const Json given = variables["tools"].is_array() ? variables["tools"] : Json::array();
+    const std::string given = text(get(conversation, "variables"));
+    KINGLET_TRY(check_room(given));
+    KINGLET_ASSIGN(Json variables, parse_json(given, {.cancellation = cancellation}));
+    const Json tools = variables["tools"].is_array() ? variables["tools"] : Json::array();
     const std::string choice = text(get(conversation, "toolChoice"));
-    KINGLET_ASSIGN(openai::ChosenTools chosen, choose_tools(given, choice));
+    KINGLET_ASSIGN(openai::ChosenTools chosen, choose_tools(tools, choice));
     const bool has_tools = !chosen.tools.empty();
     if (!choice.empty()) variables["tools"] = std::move(chosen.tools);
     return Variables{.variables = std::move(variables),
@@ -281,7 +300,9 @@ val EngineApi::read(const val& request) const {
     const std::string path = text(get(request, "path"));
     const std::string_view endpoint = endpoint_at_end(path);
     if (method == "POST" && !endpoint.empty()) {
-      KINGLET_ASSIGN(const Json body, openai::read_body(text(get(request, "body")), patience));
+      const std::string given = text(get(request, "body"));
+      KINGLET_TRY(check_room(given));
+      KINGLET_ASSIGN(const Json body, openai::read_body(given, patience));
       return openai::read_request(endpoint, body, model, look, patience);
     }
     auto described = method == "GET" ? describe(path, model) : std::nullopt;

@@ -3,7 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ModelInfo } from 'kinglet';
+import { Kinglet } from 'kinglet';
+import type { KingletError, ModelInfo } from 'kinglet';
+import { openAI } from 'kinglet/openai';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
@@ -214,5 +216,36 @@ describe('a large model', { timeout: 180_000 }, () => {
       );
     expect(run(large.length + kvBytes + 64 * mib)).toMatchObject({ status: 0 });
     expect(run(large.length / 2).status).not.toBe(0); // the limit takes effect
+  });
+});
+
+describe('a request that is too large', () => {
+  it('is refused in words, and the model goes on', async () => {
+    const chatTemplate = '{{ messages | length }}';
+    using model = await Kinglet.load(bytes.slice(), {
+      nThreads: 2,
+      chatTemplate,
+      spareMemory: 2 ** 27,
+    });
+    const roles = ['user', 'assistant'] as const;
+    const messages = Array.from({ length: 150_001 }, (_, i) => ({
+      ...{ role: roles[i % 2]!, content: '' },
+    }));
+    const answers = [
+      model.chat(messages, { maxTokens: 1 }).result,
+      openAI(model).chat.completions.create({ messages, max_tokens: 1 }),
+    ];
+    for (const answer of answers) {
+      const error = await answer.then(
+        () => undefined,
+        (reason: unknown) => reason as KingletError,
+      );
+      expect(error?.code).toBe('out_of_memory');
+      expect(error?.message).toMatch(/a request of \d MiB needs \d+ bytes/);
+    }
+    const long = 'a '.repeat(2 ** 20);
+    const options = { maxTokens: 1 };
+    expect((await model.chat(long, options).result).usage.completionTokens).toBe(1);
+    expect((await model.chat([{ role: 'user', content: 'a' }], options).result).text).not.toBe('');
   });
 });
