@@ -219,7 +219,7 @@ TEST(Grammar, BoundsItsSize) {
             "line 1, column 46 of the grammar: the grammar is too large: up to here it makes more "
             "than 1048576 steps");
   EXPECT_EQ(error_of("root ::= \"" + std::string(2'000'000, 'a')),
-            "line 1, column 1048584 of the grammar: the grammar is too large: up to here it makes "
+            "line 1, column 1048586 of the grammar: the grammar is too large: up to here it makes "
             "more than 1048576 steps");
   EXPECT_EQ(error_of("root ::= " + std::string(101, '(')),
             "line 1, column 110 of the grammar: groups are nested more than 100 deep");

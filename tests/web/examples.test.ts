@@ -88,9 +88,11 @@ describe.each([
   ])('answers %s isolation headers', async (_, isolated) => {
     const hasThreads = isolated || example === 'react'; // which adds the headers itself
     const fetched = await chat(join(folder, served), isolated, hasThreads);
-    // One build of the engine, under the bundler's name.
-    expect(fetched).toHaveLength(1);
-    const found = readFileSync(join(folder, served, fetched[0]!));
+    // One build of the engine, under the bundler's name. A page that adds the headers itself may have
+    // begun to load another one before it loads again with them.
+    const reloads = hasThreads && !isolated;
+    expect(reloads ? fetched.slice(-1) : fetched).toHaveLength(1);
+    const found = readFileSync(join(folder, served, fetched.at(-1)!));
     const engine = `kinglet-relaxed-simd${hasThreads ? '-threads' : ''}.wasm`;
     expect(found.equals(readFileSync(join(root, 'dist/engine', engine)))).toBe(true);
   });
