@@ -141,9 +141,8 @@ void Runner::decode_jointly() {
   std::map<uint32_t, std::vector<RunningAnswer>> by_size;
   for (const auto& running : running_) {
     if (running->job.options.cancellation.requested()) continue;
-    const Generation& generation = running->answer->generation();
-    if (!generation.draws_next() || !running->session().can_join()) continue;
-    by_size[running->session().n_ctx()].push_back({&running->session(), &generation});
+    Session& session = running->session();
+    by_size[session.n_ctx()].push_back({&session, &running->answer->generation()});
   }
   for (const auto& [n_ctx, answers] : by_size) {
     if (answers.size() < 2) continue;
