@@ -85,11 +85,11 @@ Result<GgufFile> load(const std::shared_ptr<MemoryFile>& file, StoredChoice choi
   return loader.finish();
 }
 
-std::unique_ptr<Runner> runner_of(Result<GgufFile> file,
-                                  const KernelSet& kernels = scalar_kernels(),
-                                  size_t n_threads = 1) {
+std::unique_ptr<ModelRunner> runner_of(Result<GgufFile> file,
+                                       const KernelSet& kernels = scalar_kernels(),
+                                       size_t n_threads = 1) {
   EXPECT_TRUE(file.ok()) << file.error().message;
-  auto runner = Runner::create(std::move(file.value()), kernels, 4, n_threads);
+  auto runner = ModelRunner::create(std::move(file.value()), kernels, 4, n_threads);
   EXPECT_TRUE(runner.ok()) << runner.error().message;
   return std::move(runner.value());
 }

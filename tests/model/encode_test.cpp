@@ -429,7 +429,7 @@ TEST(Encoder, MakesNoText) {
 TEST(Encoder, AModelThatPoolsMakesNoText) {
   auto file = read_gguf_file(fixture_path("encoder/qwen3-rerank.gguf"));
   ASSERT_TRUE(file.ok());
-  const auto runner = Runner::create(std::move(file.value()), scalar_kernels(), 4, 1);
+  const auto runner = ModelRunner::create(std::move(file.value()), scalar_kernels(), 4, 1);
   ASSERT_TRUE(runner.ok());
   auto& r = *runner.value();
   expect_failure(forward(r.model, r.pool, r.scratch, r.state, Text{3}, Output::logits),
@@ -443,7 +443,7 @@ TEST(Encoder, OfACausalModelGivesItsFinalStates) {
   const Text text(20, 5);
   const auto found = EncoderRunner::of("arch/llama", scalar_kernels(), 32, 8);
   ASSERT_TRUE(found->run({{9, 8}, text}).ok());
-  const auto expected = Runner::create("arch/llama.gguf", scalar_kernels(), 20, 1);
+  const auto expected = ModelRunner::create("arch/llama.gguf", scalar_kernels(), 20, 1);
   ASSERT_TRUE(expected.ok());
   auto& r = *expected.value();
   ASSERT_TRUE(forward(r.model, r.pool, r.scratch, r.state, text, Output::hidden).ok());

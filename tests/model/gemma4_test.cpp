@@ -43,7 +43,7 @@ TEST(Gemma4, LayersDifferInHeadsWidthsAndWhoseRowsTheyRead) {
 }
 
 TEST(Gemma4, OnlyLayersOfTheirOwnRowsTakeMemory) {
-  const auto created = Runner::create(kFixture, scalar_kernels(), 16, 1);
+  const auto created = ModelRunner::create(kFixture, scalar_kernels(), 16, 1);
   ASSERT_TRUE(created.ok()) << created.error().message;
   const std::vector<RowShape>& rows = created.value()->model.state_shape().rows;
   ASSERT_EQ(rows.size(), 6u);
@@ -155,9 +155,9 @@ TEST(Gemma4, EveryKindOfCacheHoldsTheRowsThatLayersShare) {
 // Keys are rotated back by the table of their own layer; layers without keys rotate nothing.
 TEST(Gemma4, ShiftsAFullContext) {
   for (const char* fixture : {kFixture, "arch/gemma4-kv.gguf"}) {
-    const auto one = Runner::create(fixture, scalar_kernels(), 16, 1);
+    const auto one = ModelRunner::create(fixture, scalar_kernels(), 16, 1);
     ASSERT_TRUE(one.ok()) << one.error().message;
-    Runner& runner = *one.value();
+    ModelRunner& runner = *one.value();
     runner.append(std::vector<int32_t>{2, 5, 6, 7, 8, 9, 10, 11});
     const Status status = shift_positions(runner.model, runner.state, 1, 3);
     ASSERT_TRUE(status.ok()) << status.error().message;

@@ -59,9 +59,10 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
                     ? read_gguf_file(fixture_path(fixture().model))
                     : converted(fixture().model, dtype_info(fixture().type), Converts::all);
     ASSERT_TRUE(file.ok()) << file.error().message;
-    const auto created = Runner::create(std::move(file.value()), kernels(), n_batch, n_threads);
+    const auto created =
+        ModelRunner::create(std::move(file.value()), kernels(), n_batch, n_threads);
     ASSERT_TRUE(created.ok()) << created.error().message;
-    Runner& runner = *created.value();
+    ModelRunner& runner = *created.value();
 
     size_t done = 0;
     for (const ReferencePosition& expected : reference.positions) {
@@ -77,7 +78,7 @@ class Parity : public testing::TestWithParam<std::tuple<Fixture, const KernelSet
   }
 
   // The continuation must agree if the two best tokens differ by more than the tolerance.
-  void check_greedy(Runner& runner, const Reference& reference, size_t done) {
+  void check_greedy(ModelRunner& runner, const Reference& reference, size_t done) {
     auto logits = runner.append(std::span(reference.tokens).subspan(done));
     for (const int32_t expected : reference.greedy) {
       const auto logprobs = log_softmax(logits);
@@ -239,7 +240,7 @@ TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
     std::vector<float> expected;
     for (const size_t n_threads : {1u, 2u, 3u}) {
       const auto created =
-          Runner::create(model + ".gguf", *available_kernels().front(), 16, n_threads);
+          ModelRunner::create(model + ".gguf", *available_kernels().front(), 16, n_threads);
       ASSERT_TRUE(created.ok());
       const auto& runner = created.value();
       const auto logits = runner->append(reference.tokens);
@@ -250,7 +251,7 @@ TEST(Forward, GivesTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
-  const auto created = Runner::create("arch/llama.gguf", scalar_kernels(), 16, 1);
+  const auto created = ModelRunner::create("arch/llama.gguf", scalar_kernels(), 16, 1);
   ASSERT_TRUE(created.ok());
   const auto& runner = created.value();
   const std::vector<int32_t> good = {1, 335, 157};
@@ -273,7 +274,7 @@ TEST(Forward, LeavesTheCacheAsItWasOnAnError) {
 TEST(Forward, ALayerThatFailsLeavesEveryLayerAsItWas) {
   auto file = load_gguf(TinyModel{}.build());
   ASSERT_TRUE(file.ok());
-  const auto created = Runner::create(std::move(file.value()), scalar_kernels(), 4, 1);
+  const auto created = ModelRunner::create(std::move(file.value()), scalar_kernels(), 4, 1);
   ASSERT_TRUE(created.ok());
   const auto& runner = created.value();
   const ModelConfig& config = runner->model.config();

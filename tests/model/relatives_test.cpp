@@ -67,9 +67,9 @@ TEST(Relatives, K2HorizonNamesWhatItDoesNotSupport) {
 // cannot be applied.
 TEST(Relatives, KeysThatAreNormalizedLastAreNotShifted) {
   for (const char* fixture : {"arch/hunyuan-dense.gguf", "arch/maincoder.gguf"}) {
-    const auto created = Runner::create(fixture, scalar_kernels(), 16, 1);
+    const auto created = ModelRunner::create(fixture, scalar_kernels(), 16, 1);
     ASSERT_TRUE(created.ok()) << created.error().message;
-    Runner& runner = *created.value();
+    ModelRunner& runner = *created.value();
     runner.append(std::vector<int32_t>{1, 5, 6, 7, 8, 9});
     const Status status = shift_positions(runner.model, runner.state, 1, 2);
     ASSERT_FALSE(status.ok());

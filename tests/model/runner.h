@@ -27,29 +27,29 @@ inline Result<SequenceState> empty_sequence(const Model& model, uint32_t capacit
 }
 
 // A model, with everything that a step needs.
-struct Runner {
+struct ModelRunner {
   Model model;
   ThreadPool pool;
   Scratch scratch;
   SequenceState state;
 
-  static Result<std::unique_ptr<Runner>> create(GgufFile file, const KernelSet& kernels,
-                                                uint32_t n_batch, size_t n_threads) {
+  static Result<std::unique_ptr<ModelRunner>> create(GgufFile file, const KernelSet& kernels,
+                                                     uint32_t n_batch, size_t n_threads) {
     KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels));
     KINGLET_ASSIGN(Scratch scratch, Scratch::create(model, n_batch, n_threads));
     KINGLET_ASSIGN(SequenceState state, empty_sequence(model, kCtx));
-    return std::make_unique<Runner>(std::move(model), n_threads, std::move(scratch),
-                                    std::move(state));
+    return std::make_unique<ModelRunner>(std::move(model), n_threads, std::move(scratch),
+                                         std::move(state));
   }
 
-  static Result<std::unique_ptr<Runner>> create(const std::string& fixture,
-                                                const KernelSet& kernels, uint32_t n_batch,
-                                                size_t n_threads) {
+  static Result<std::unique_ptr<ModelRunner>> create(const std::string& fixture,
+                                                     const KernelSet& kernels, uint32_t n_batch,
+                                                     size_t n_threads) {
     KINGLET_ASSIGN(GgufFile file, read_gguf_file(fixture_path(fixture)));
     return create(std::move(file), kernels, n_batch, n_threads);
   }
 
-  Runner(Model m, size_t n_threads, Scratch s, SequenceState c)
+  ModelRunner(Model m, size_t n_threads, Scratch s, SequenceState c)
       : model(std::move(m)), pool(n_threads), scratch(std::move(s)), state(std::move(c)) {}
 
   // Appends tokens in batches, and returns the logits after the last one.

@@ -23,7 +23,7 @@ std::vector<float> decode(const TensorView& tensor) {
 
 Result<std::vector<float>> answer(const Bytes& bytes, const KernelSet& kernels) {
   KINGLET_ASSIGN(GgufFile file, load_gguf(bytes));
-  KINGLET_ASSIGN(const auto runner, Runner::create(std::move(file), kernels, 16, 1));
+  KINGLET_ASSIGN(const auto runner, ModelRunner::create(std::move(file), kernels, 16, 1));
   return runner->append(std::vector<int32_t>{1, 5, 9, 3, 14});
 }
 

@@ -18,7 +18,7 @@ class Together : public testing::TestWithParam<const char*> {
   void begin(uint32_t n_sequences) {
     auto file = read_gguf_file(fixture_path(GetParam()));
     ASSERT_TRUE(file.ok());
-    auto runner = Runner::create(std::move(file.value()), *available_kernels().front(), 16, 2);
+    auto runner = ModelRunner::create(std::move(file.value()), *available_kernels().front(), 16, 2);
     ASSERT_TRUE(runner.ok()) << runner.error().message;
     runner_ = std::move(runner.value());
     auto scratch = Scratch::create(runner_->model, n_sequences, 2, n_sequences);
@@ -59,7 +59,7 @@ class Together : public testing::TestWithParam<const char*> {
     return {scratch_.logits + i * n, scratch_.logits + (i + 1) * n};
   }
 
-  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<ModelRunner> runner_;
   Scratch scratch_;
   std::vector<SequenceState> sequences_;
   std::vector<SequenceState*> states_;
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Together,
                          [](const auto& tested) { return test_name(tested.param); });
 
 TEST(TogetherRecurrent, IsRefused) {
-  auto runner = Runner::create("hybrid/lfm2.gguf", *available_kernels().front(), 16, 1);
+  auto runner = ModelRunner::create("hybrid/lfm2.gguf", *available_kernels().front(), 16, 1);
   ASSERT_TRUE(runner.ok());
   EXPECT_FALSE(can_run_together(runner.value()->model));
   SequenceState* const state = &runner.value()->state;

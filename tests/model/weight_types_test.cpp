@@ -45,7 +45,7 @@ class WeightTypes : public testing::TestWithParam<std::tuple<const char*, const 
                                             const KernelSet& kernels) {
     const Reference reference = read_reference(model + ".json");
     KINGLET_ASSIGN(GgufFile file, converted(model + ".gguf", type));
-    KINGLET_ASSIGN(const auto runner, Runner::create(std::move(file), kernels, 16, 1));
+    KINGLET_ASSIGN(const auto runner, ModelRunner::create(std::move(file), kernels, 16, 1));
     return log_softmax(runner->append(reference.tokens));
   }
 };
