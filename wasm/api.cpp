@@ -13,7 +13,6 @@
 #include "base/percent.h"
 #include "chat/conversation_prompt.h"
 #include "json/json.h"
-#include "model/pooling.h"
 #include "openai/messages.h"
 
 namespace kinglet {

@@ -186,8 +186,8 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
   while (!event.is_last()) {
     KINGLET_ASSIGN(event, answer.step());
     const AnswerCounts& counts = event.counts;
-    if (counts.n_generated <= 1 && event.has_token()) first_token = Clock::now();
     if (counts.n_generated <= 1) {
+      if (event.has_token()) first_token = Clock::now();
       listener.on_prompt(counts.n_prompt_done, static_cast<uint32_t>(prompt.size()));
     }
     if (event.added.empty()) continue;

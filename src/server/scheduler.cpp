@@ -7,9 +7,10 @@
 namespace kinglet::server {
 namespace {
 
+Error stopped() { return {ErrorCode::cancelled, "the server is being stopped"}; }
+
 void refuse(const Scheduler::Job& job) {
-  const Error stopped{ErrorCode::cancelled, "the server is being stopped"};
-  std::visit([&](const auto& given) { given.deliver(stopped); }, job);
+  std::visit([](const auto& given) { given.deliver(stopped()); }, job);
 }
 
 // Counts what an answer reports.
@@ -97,9 +98,8 @@ void Scheduler::run() {
     if (pictures_.is_busy()) pictures_.advance();
     count();
   }
-  const Error stopped{ErrorCode::cancelled, "the server is being stopped"};
-  runner_->abandon(stopped);
-  pictures_.abandon(stopped);
+  runner_->abandon(stopped());
+  pictures_.abandon(stopped());
   const std::scoped_lock lock(mutex_);
   for (const Job& job : new_jobs_) refuse(job);
 }
