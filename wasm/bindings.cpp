@@ -101,9 +101,11 @@ class EngineModel {
   }
 
   val encode(const std::string& text, bool add_bos, bool parse_special, double id) const {
-    return to_js_ids(loaded_->tokenizer->encode(
-        text,
-        {.add_bos = add_bos, .parse_special = parse_special, .cancellation = to_cancellation(id)}));
+    const EncodeOptions options = {
+        .add_bos = add_bos, .parse_special = parse_special, .cancellation = to_cancellation(id)};
+    const std::vector<TokenId> ids = loaded_->tokenizer->encode(text, options);
+    if (options.cancellation.requested()) return failure({ErrorCode::cancelled, "cancelled"});
+    return success(to_js_ids(ids));
   }
 
   val decode(const val& ids, bool special) const {
@@ -130,7 +132,7 @@ class EngineModel {
     return kinglet::new_answer(request, {}, AnswerFormat(), *loaded_->tokenizer);
   }
 
-  void cancel(double id) const { cancelled_id = from_number<uint32_t>(id); }
+  void cancel(double id) const { kinglet::cancel(id); }
 
   // Returns whether anything is left to do.
   bool advance(double ms) const {
@@ -355,7 +357,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("encodeTexts", &EngineModel::encode_texts)
       .function("vectorPooling", &EngineModel::vector_pooling);
 
-  function("cancelAddress", &cancel_address);
+  function("cancelledIds", &cancelled_ids_view);
   function("kernelSets", &kernel_sets);
   function("nPoolThreads", &n_pool_threads);
   function("newLoader", &new_loader);

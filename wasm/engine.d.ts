@@ -55,10 +55,10 @@ export interface EngineModule {
   /** How many first tokens of a prompt a context keeps that drops its older half. */
   countKept(prompt: Int32Array, nCtx: number): number;
   /**
-   * The address in the heap of a word (uint32) for the id of the work that is to be cancelled. In
-   * modules with threads, the page may write it while a call is running.
+   * A view of the heap: the ids of the work that is to be cancelled, each at its remainder by the
+   * view's length. In modules with threads, the page may write them while a call is running.
    */
-  cancelAddress(): number;
+  cancelledIds(): Uint32Array<ArrayBufferLike>;
 }
 
 /**
@@ -179,10 +179,15 @@ export interface EngineModel extends EngineHandle {
   /** What the model is called. `file`: the name of its file, or a path; "" if it has none. */
   name(file: string): string;
   /**
-   * `parseSpecial`: control tokens that are spelled out in the text are recognised. The work is
-   * cancelled when the word at cancelAddress() is `id`: the tokens are then not those of the text.
+   * `parseSpecial`: control tokens that are spelled out in the text are recognised. Fails with
+   * `cancelled` when `id` is among the cancelledIds().
    */
-  encode(text: string, addBos: boolean, parseSpecial: boolean, id: number): Int32Array;
+  encode(
+    text: string,
+    addBos: boolean,
+    parseSpecial: boolean,
+    id: number,
+  ): EngineResult<Int32Array>;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** The text of one token, also of a control token; a part of a character is U+FFFD. */
   piece(id: number): string;
@@ -198,7 +203,7 @@ export interface EngineModel extends EngineHandle {
    * Tokens of several answers are computed in one pass where the model allows it.
    */
   advance(ms: number): boolean;
-  /** Cancels the work with this id, as the word at cancelAddress() does. */
+  /** Adds the id to the cancelledIds(). */
   cancel(id: number): void;
   /** `name`: of the model, for answers. `chatTemplate`: used in place of the file's; "": none. */
   newApi(name: string, chatTemplate: string): EngineApi;
@@ -248,7 +253,7 @@ export interface EngineConversation {
   trustContent: boolean;
   /** A text after the conversation, as if a message said it. */
   saidLast: string;
-  /** The work is cancelled when the word at cancelAddress() has this value. */
+  /** The work is cancelled when this id is among the cancelledIds(). */
   id: number;
 }
 
@@ -288,7 +293,7 @@ export interface EngineRequestText {
   /** Whether the text of messages counts as the template's own text. */
   trustContent: boolean;
   pictures: EnginePicturePart[][];
-  /** The reading is cancelled when the word at cancelAddress() has this value. */
+  /** The reading is cancelled when this id is among the cancelledIds(). */
   id: number;
 }
 
@@ -397,7 +402,7 @@ export interface EngineAnswerRequest {
   prefix: string;
   /** After so many tokens a thought is ended; -1: by the model alone. */
   maxThinkingTokens: number;
-  /** The plan is cancelled when the word at cancelAddress() has this value. */
+  /** The plan is cancelled when this id is among the cancelledIds(). */
   id: number;
 }
 
@@ -419,7 +424,7 @@ export interface EngineGenerateOptions {
   logprobs: number;
   /** The most tokens to guess at once if the context repeats itself; 0: none. */
   lookup: number;
-  /** The generation is cancelled when the word at cancelAddress() has this value. */
+  /** The generation is cancelled when this id is among the cancelledIds(). */
   id: number;
   /** The prompt is the whole context; a common prefix with the old one is not computed again. */
   replacesContext: boolean;

@@ -4,6 +4,7 @@
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -149,14 +150,25 @@ inline val kernel_sets() {
   return names;
 }
 
-// The id of the work that is to be cancelled. A page can write it through shared memory while the
-// engine computes.
-inline std::atomic<uint32_t> cancelled_id{0};
-
-inline double cancel_address() { return to_number(reinterpret_cast<uintptr_t>(&cancelled_id)); }
+// The ids of the work that is to be cancelled, each at its remainder, so that one does not take
+// back another: work that has noticed its cancellation must find it again. A page can write them
+// through shared memory while the engine computes.
+inline std::array<std::atomic<uint32_t>, 256> cancelled_ids{};
 
 inline Cancellation to_cancellation(double id) {
-  return {&cancelled_id, from_number<uint32_t>(id)};
+  const auto value = from_number<uint32_t>(id);
+  return {&cancelled_ids[value % cancelled_ids.size()], value};
+}
+
+inline void cancel(double id) {
+  const auto value = from_number<uint32_t>(id);
+  cancelled_ids[value % cancelled_ids.size()] = value;
+}
+
+inline val cancelled_ids_view() {
+  static_assert(sizeof(cancelled_ids[0]) == sizeof(uint32_t));
+  return val(emscripten::typed_memory_view(cancelled_ids.size(),
+                                           reinterpret_cast<uint32_t*>(cancelled_ids.data())));
 }
 
 // Converts the size of a file as JavaScript passes it: 0 if it is unknown.

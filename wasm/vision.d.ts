@@ -32,7 +32,7 @@ export interface VisionReader extends EngineHandle {
   reserve(width: number, height: number): EngineResult<number>;
   /**
    * Begins to read these pixels, and frees their memory. Returns the number of steps. The work is
-   * cancelled when the word at cancelAddress() is `id`.
+   * cancelled when `id` is among the cancelledIds().
    */
   begin(id: number): EngineResult<number>;
   /** Does a step. Returns the number of steps that are left. After an error there are no parts. */

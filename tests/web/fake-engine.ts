@@ -71,8 +71,8 @@ export class FakeEngine implements EngineModule {
     return 1;
   }
 
-  cancelAddress(): number {
-    return 4;
+  cancelledIds(): Uint32Array {
+    return new Uint32Array(1);
   }
 
   imageTokens(): Int32Array {
@@ -166,7 +166,7 @@ export class FakeEngine implements EngineModule {
         bosToken: '^',
         eosToken: '$',
       }),
-      encode: encoded,
+      encode: (text, addBos) => ({ value: encoded(text, addBos) }),
       piece: (id) => String.fromCodePoint(id),
       pieceBytes: (id) => new TextEncoder().encode(String.fromCodePoint(id)),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),

@@ -559,10 +559,10 @@ async function logprobsByHand(
   const session = value(
     model.newSession({ nCtx: 512, nBatch: 0, kKind: 'f32', vKind: 'f32', kvPool: 0 }),
   );
-  const tokens = [...model.encode(texts[0], true, true, 1)];
+  const tokens = [...value(model.encode(texts[0], true, true, 1))];
   for (const [i, part] of pictures.parts().entries()) {
     if (part.nRows === 0) {
-      tokens.push(...model.encode(part.text, false, true, 1));
+      tokens.push(...value(model.encode(part.text, false, true, 1)));
       continue;
     }
     const rows = value(pictures.rows(i)).slice();
@@ -570,7 +570,7 @@ async function logprobsByHand(
     session.giveImage(image);
     tokens.push(...engine.imageTokens(image));
   }
-  tokens.push(...model.encode(texts[1], false, true, 1));
+  tokens.push(...value(model.encode(texts[1], false, true, 1)));
   const options = {
     nKept: -1,
     ...Object.fromEntries(

@@ -84,8 +84,8 @@ export class Kinglet {
     options.signal?.throwIfAborted();
     const loading = loadInWorker(start, place, sources, posted, options);
     const { client, loaded } = await withHubHint(loading, source);
-    const { info, session, cancelWord } = loaded;
-    if (cancelWord) client.useCancelWord(cancelWord);
+    const { info, session, cancelledIds } = loaded;
+    if (cancelledIds) client.shareCancelledIds(cancelledIds);
     return new Kinglet(client, info, new Session(client, info, session));
   }
 

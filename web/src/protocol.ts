@@ -107,15 +107,6 @@ export interface PostedEncoding {
   parseSpecial: boolean;
 }
 
-/**
- * The place in shared memory where the page writes the id of work to cancel. The engine's threads
- * read it also in the middle of a step.
- */
-export interface CancelWord {
-  memory: SharedArrayBuffer;
-  address: number;
-}
-
 /** A picture in a form that can be posted. */
 export type PostedImage =
   | { kind: 'file'; blob: Blob }
@@ -206,7 +197,11 @@ export interface MadeSession {
 export interface LoadedAnswer {
   info: ModelInfo;
   session: MadeSession;
-  cancelWord: CancelWord | undefined;
+  /**
+   * In shared memory: the ids of calls to cancel, each at its remainder by the array's length. The
+   * engine's threads read them also in the middle of a step.
+   */
+  cancelledIds: Uint32Array<SharedArrayBuffer> | undefined;
 }
 
 export type LoadNotice =

@@ -5,7 +5,6 @@ import type {
   AnswerOf,
   CallMessage,
   CallName,
-  CancelWord,
   ClientMessage,
   NoticeOf,
   TakesOf,
@@ -33,7 +32,7 @@ interface AskOptions<Name extends CallName> {
 export class WorkerClient {
   #link: WorkerLink | undefined;
   #closedBy: KingletError | undefined;
-  #cancelWord: Int32Array | undefined;
+  #cancelledIds: Uint32Array<SharedArrayBuffer> | undefined;
   #nextId = 1;
   readonly #pending = new Map<number, AnyListener>();
 
@@ -118,13 +117,14 @@ export class WorkerClient {
 
   /** Asks the worker to end a call, which then answers as usual. */
   cancel(target: number): void {
-    if (this.#cancelWord) Atomics.store(this.#cancelWord, 0, target);
+    const ids = this.#cancelledIds;
+    if (ids) Atomics.store(ids, target % ids.length, target);
     this.post({ type: 'cancel', target });
   }
 
   /** From now on, the engine also notices in the middle of a step that work is cancelled. */
-  useCancelWord({ memory, address }: CancelWord): void {
-    this.#cancelWord = new Int32Array(memory, address, 1);
+  shareCancelledIds(ids: Uint32Array<SharedArrayBuffer>): void {
+    this.#cancelledIds = ids;
   }
 
   /** Cancels a call without waiting. Its listener is not called any more. */
@@ -137,7 +137,7 @@ export class WorkerClient {
   close(reason: KingletError): void {
     if (this.#closedBy) return;
     this.#closedBy = reason;
-    this.#cancelWord = undefined; // it keeps the engine's memory alive
+    this.#cancelledIds = undefined; // it keeps the engine's memory alive
     this.#link?.terminate();
     const listeners = [...this.#pending.values()];
     this.#pending.clear();

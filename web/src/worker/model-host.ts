@@ -14,7 +14,6 @@ import { isPooling } from '../pooling.ts';
 import type {
   AnswerOf,
   CallName,
-  CancelWord,
   ClientMessage,
   MadeSession,
   NoticeOf,
@@ -329,7 +328,7 @@ export class ModelHost {
         ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
         : { id, info: noSession };
     const info = { name, ...describe(model, session.info, running, templates), images };
-    return { info, session, cancelWord: cancelWord(running.engine) };
+    return { info, session, cancelledIds: sharedIds(running.engine) };
   }
 
   /** Uses the given file, or the one in the model's repository on the hub. */
@@ -370,7 +369,9 @@ export class ModelHost {
     work: Work,
   ): Promise<Int32Array> {
     const { model, api, ...ready } = this.#ready();
-    if (typeof text === 'string') return model.encode(text, addBos, parseSpecial, work.id);
+    if (typeof text === 'string') {
+      return unwrap(model.encode(text, addBos, parseSpecial, work.id));
+    }
     const plan = {
       ...({ onFull: 'error', nCtx: 0, maxTokens: 0 } as const),
       ...{ addBos, prefix: new Int32Array() },
@@ -491,10 +492,10 @@ function pagesOf(engine: EngineSession): KvPages {
 }
 
 /** Returns undefined if the engine's memory is not shared. */
-function cancelWord(engine: EngineModule): CancelWord | undefined {
-  const memory = engine.HEAPU8.buffer;
-  return typeof SharedArrayBuffer === 'function' && memory instanceof SharedArrayBuffer
-    ? { memory, address: engine.cancelAddress() }
+function sharedIds(engine: EngineModule): Uint32Array<SharedArrayBuffer> | undefined {
+  const ids = engine.cancelledIds();
+  return typeof SharedArrayBuffer === 'function' && ids.buffer instanceof SharedArrayBuffer
+    ? (ids as Uint32Array<SharedArrayBuffer>)
     : undefined;
 }
 

@@ -175,7 +175,8 @@ function tokensOf(
   addBos: boolean,
   parseSpecial: boolean,
 ): Int32Array {
-  return typeof content === 'string' ? model.encode(content, addBos, parseSpecial, id) : content;
+  if (typeof content !== 'string') return content;
+  return unwrap(model.encode(content, addBos, parseSpecial, id));
 }
 
 /** Returns the text with which the answer begins, as if the model had written it. */
