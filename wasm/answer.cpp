@@ -21,41 +21,37 @@ Result<std::optional<Json>> json_field(const val& request, const char* name) {
   return std::optional(std::move(json));
 }
 
-Result<AnswerPlan> plan(const val& request, const openai::ChosenTools& tools,
-                        const AnswerFormat& format, const Tokenizer& tokenizer) {
-  KINGLET_ASSIGN(const std::optional<Json> schema, json_field(request, "schema"));
+Result<AnswerPlan> plan(const val& request, const ReadPrompt& read, const AnswerFormat& format,
+                        const Tokenizer& tokenizer) {
+  KINGLET_ASSIGN(const std::optional<Json> schema, json_field(request, "jsonSchema"));
   const std::string grammar = text(get(request, "grammar"));
-  AnswerDemands demands{.tools = tools.tools,
-                        .must_call = tools.is_forced,
-                        .may_call_several = !tools.is_named,
+  AnswerDemands demands{.tools = read.tools.tools,
+                        .must_call = read.tools.is_forced,
+                        .may_call_several = !read.tools.is_named,
                         .schema = schema ? &*schema : nullptr,
                         .indent = from_number<size_t>(number(request, "indent")),
                         .open_objects = number(request, "openObjects") != 0,
                         .grammar = grammar,
-                        .cancellation = to_cancellation(number(request, "id"))};
+                        .cancellation = to_cancellation(number(get(request, "prompt"), "id"))};
   const double n_thinking = number(request, "maxThinkingTokens");
   if (n_thinking >= 0) demands.n_thinking_most = from_number<uint32_t>(n_thinking);
-  return plan_answer(format, demands, text(get(request, "prompt")), text(get(request, "prefix")),
-                     tokenizer);
+  return plan_answer(format, demands, read.prompt.end, read.prefix, tokenizer);
 }
 
 }  // namespace
 
-Result<openai::ChosenTools> choose_tools(const Json& tools, const std::string& choice) {
-  if (choice.empty()) return openai::ChosenTools{.tools = tools};
-  KINGLET_ASSIGN(Json parsed, parse_json(choice));
-  const Json body = {{"tools", tools}, {"tool_choice", std::move(parsed)}};
-  openai::Fields fields(body);
-  auto chosen = openai::read_tools(fields);
-  if (chosen.ok()) return std::move(chosen.value());
-  return Error{ErrorCode::invalid_argument, chosen.error().message};
-}
+EngineAnswer::EngineAnswer(ReadPrompt prompt, AnswerPlan plan)
+    : prompt_(std::move(prompt.prompt)),
+      pictures_(std::move(prompt.pictures)),
+      plan_(std::move(plan)),
+      message_{{"role", "assistant"}, {"content", prompt.prefix}} {}
 
-val new_answer(const val& request, const openai::ChosenTools& tools, const AnswerFormat& format,
+val new_answer(const val& request, ReadPrompt prompt, const AnswerFormat& format,
                const Tokenizer& tokenizer) {
-  auto planned = plan(request, tools, format, tokenizer);
+  auto planned = plan(request, prompt, format, tokenizer);
   if (!planned.ok()) return failure(planned.error());
-  return success(val(std::make_shared<EngineAnswer>(std::move(planned.value()))));
+  return success(
+      val(std::make_shared<EngineAnswer>(std::move(prompt), std::move(planned.value()))));
 }
 
 val to_js(const AnswerEvent& event) {
@@ -101,7 +97,9 @@ val to_js(const AnswerEvent& event) {
 EMSCRIPTEN_BINDINGS(kinglet_answer) {
   emscripten::class_<EngineAnswer>("EngineAnswer")
       .smart_ptr<std::shared_ptr<EngineAnswer>>("EngineAnswer")
-      .function("warnings", &EngineAnswer::warnings);
+      .function("warnings", &EngineAnswer::warnings)
+      .function("nDropped", &EngineAnswer::n_dropped)
+      .function("message", &EngineAnswer::message);
 }
 
 }  // namespace kinglet

@@ -2,17 +2,19 @@
 // here.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "answers/answer.h"
+#include "answers/answer_message.h"
 #include "base/result.h"
 #include "chat/answer_plan.h"
+#include "chat/conversation_prompt.h"
 #include "json/json.h"
-#include "openai/tools.h"
 #include "text/answer/answer_format.h"
 #include "text/tokenizer.h"
+#include "wasm/prompt.h"
 #include "wasm/values.h"
 
 namespace kinglet {
@@ -22,22 +24,37 @@ constexpr size_t kMostSchemaLevels = 1000;
 
 class EngineAnswer {
  public:
-  explicit EngineAnswer(AnswerPlan plan) : plan_(std::move(plan)) {}
-
-  const AnswerPlan& plan() const { return plan_; }
+  EngineAnswer(ReadPrompt prompt, AnswerPlan plan);
 
   // See AnswerPlan.
   val warnings() const { return to_js(plan_.warnings); }
 
+  double n_dropped() const { return to_number(prompt_.n_dropped); }
+
+  // The answer so far, as a message in JSON.
+  std::string message() const { return print(message_); }
+
+  // The rest is for C++.
+
+  const std::vector<TokenId>& prompt() const { return prompt_.tokens; }
+  const PartsOfPictures& pictures() const { return pictures_; }
+  const AnswerPlan& plan() const { return plan_; }
+
+  // See ConversationPrompt.
+  void prepare(GenerationOptions& options) { prompt_.prepare(options); }
+
+  void add(const AnswerDelta& added) { add_to(message_, added); }
+
  private:
+  ConversationPrompt prompt_;
+  PartsOfPictures pictures_;
   AnswerPlan plan_;
+  Json message_;
 };
 
-// Returns the tools that a choice leaves: the JSON of OpenAI's "tool_choice"; "": all.
-Result<openai::ChosenTools> choose_tools(const Json& tools, const std::string& choice);
-
-// Returns an EngineAnswer, or an error. `format`: of answers to the conversation.
-val new_answer(const val& request, const openai::ChosenTools& tools, const AnswerFormat& format,
+// Returns an EngineAnswer to an EngineAnswerRequest whose prompt was read, or an error. `format`:
+// of answers to the prompt.
+val new_answer(const val& request, ReadPrompt prompt, const AnswerFormat& format,
                const Tokenizer& tokenizer);
 
 // Returns an EngineAnswerEvent.

@@ -1,39 +1,50 @@
-// OpenAI's API and the layout of conversations, for JavaScript. engine.d.ts describes what is bound
-// here.
+// Requests of OpenAI's API, for JavaScript. engine.d.ts describes what is bound here.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "answers/runner.h"
+#include "base/cancellation.h"
 #include "base/result.h"
 #include "chat/chat_layout.h"
 #include "json/json.h"
 #include "openai/api.h"
 #include "session/language_model.h"
+#include "wasm/prompt.h"
 #include "wasm/session.h"
 #include "wasm/values.h"
 
 namespace kinglet {
 
-// A request that is being answered. It keeps the model alive.
+// What answers requests. Requests keep it alive.
+struct ApiModel {
+  std::shared_ptr<const LanguageModel> loaded;
+  std::shared_ptr<const ChatLayout> layout;
+  std::shared_ptr<Runner> runner;
+  std::string name;  // that clients see
+};
+
 class EngineRequest {
  public:
-  EngineRequest(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
-                openai::Asked asked, std::vector<std::string> pictures)
-      : loaded_(std::move(loaded)),
-        runner_(std::move(runner)),
-        asked_(std::move(asked)),
-        pictures_(std::move(pictures)) {}
+  EngineRequest(ApiModel model, openai::ServedOptions options, const Cancellation& cancellation)
+      : model_(std::move(model)),
+        served_(*model_.loaded, *model_.layout, std::move(options)),
+        cancellation_(cancellation) {}
+  EngineRequest(const EngineRequest&) = delete;
+  EngineRequest& operator=(const EngineRequest&) = delete;
 
-  val pictures() const;
+  // The URLs of the pictures that read() needs.
+  val pictures() const { return to_js(urls_); }
+  val read(const val& pictures);
+  val missing_pictures(const EngineSession& session) const;
 
   std::string answer() const;
-  bool is_stream() const;
+  bool is_stream() const { return text() != nullptr && text()->is_stream(); }
   bool is_done() const;
 
   // For a request for vectors or scores.
@@ -44,47 +55,34 @@ class EngineRequest {
   void begin_choice(EngineSession& session, double id, const val& on_event);
   std::string last_events() const;
 
+  // The rest is for C++.
+
+  // Reads the request. Fails if it has pictures: then they must be read, and read() called.
+  openai::ApiStatus begin(const std::string& method, const std::string& path,
+                          const std::string& body);
+  bool waits_for_pictures() const { return urls_.size() > pictures_.size(); }
+
  private:
+  openai::ApiStatus read();
   openai::TextAnswer* text() { return std::get_if<openai::TextAnswer>(&asked_); }
   const openai::TextAnswer* text() const { return std::get_if<openai::TextAnswer>(&asked_); }
   // Returns the chunks as a stream has them; "" if the answer is no stream.
   std::string events(const std::vector<Json>& chunks) const;
   // Returns an EngineRequestEvent.
-  val read(const Result<AnswerEvent>& event);
+  val read_event(const Result<AnswerEvent>& event);
 
-  std::shared_ptr<const LanguageModel> loaded_;
-  std::shared_ptr<Runner> runner_;
+  const ApiModel model_;
+  const openai::ServedModel served_;
+  const Cancellation cancellation_;
+  std::string_view endpoint_;
+  Json body_;
+  std::vector<std::string> urls_;
+  PartsOfPictures pictures_;
   openai::Asked asked_;
-  std::vector<std::string> pictures_;  // URLs of pictures whose parts were not given
-  std::vector<Json> waiting_;          // chunks that are sent with the next event
+  std::vector<Json> waiting_;  // chunks that are sent with the next event
 };
 
-class EngineApi {
- public:
-  EngineApi(std::shared_ptr<const LanguageModel> loaded, std::shared_ptr<Runner> runner,
-            std::string name, const std::string& chat_template);
-
-  val check() const { return to_js(layout_.check()); }
-
-  val lay_out(const val& conversation) const;
-
-  val make_prompt(const val& request) const;
-
-  val new_answer(const val& request) const;
-
-  val read(const val& request) const;
-
- private:
-  struct Variables;
-
-  // Lays out messages with the template's other variables.
-  Result<ChatText> lay_out(const Json& messages, const Variables& given) const;
-
-  std::shared_ptr<const LanguageModel> loaded_;
-  std::shared_ptr<Runner> runner_;
-  std::string name_;
-  ChatLayout layout_;
-  SamplerOptions sampling_;
-};
+// Returns an EngineRequest, or a refusal.
+val new_request(ApiModel model, const val& request);
 
 }  // namespace kinglet

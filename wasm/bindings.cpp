@@ -31,9 +31,9 @@
 #include "session/thread_choice.h"
 #include "text/answer/answer_format.h"
 #include "text/chat_keys.h"
-#include "text/tokenizer.h"
 #include "wasm/answer.h"
 #include "wasm/api.h"
+#include "wasm/prompt.h"
 #include "wasm/session.h"
 #include "wasm/values.h"
 
@@ -96,16 +96,39 @@ class EngineModel {
     return fields;
   }
 
-  std::string name(const std::string& file) const {
-    return replace_ill_formed(model_name(loaded_->model.header(), file));
+  // Names the model by its metadata, or its file.
+  std::string use_file_name(const std::string& file) {
+    name_ = replace_ill_formed(model_name(loaded_->model.header(), file));
+    return name_;
   }
 
-  val encode(const std::string& text, bool add_bos, bool parse_special, double id) const {
-    const EncodeOptions options = {
-        .add_bos = add_bos, .parse_special = parse_special, .cancellation = to_cancellation(id)};
-    const std::vector<TokenId> ids = loaded_->tokenizer->encode(text, options);
-    if (options.cancellation.requested()) return failure({ErrorCode::cancelled, "cancelled"});
-    return success(to_js_ids(ids));
+  // Uses this chat template in place of the file's, unless it is empty.
+  val use_template(const std::string& source) {
+    own_template_ = source;
+    return to_js(layout().check());
+  }
+
+  val lay_out(const val& conversation) { return kinglet::lay_out(conversation, layout()); }
+
+  val tokens(const val& prompt) {
+    auto read = read_prompt(prompt);
+    if (!read.ok()) return failure(read.error());
+    return success(to_js_ids(read.value().prompt.tokens));
+  }
+
+  val new_answer(const val& request) {
+    const val prompt = get(request, "prompt");
+    auto read = read_prompt(prompt);
+    if (!read.ok()) return failure(read.error());
+    const AnswerFormat format = is_conversation(prompt)
+                                    ? layout().answer_format(!read.value().tools.tools.empty())
+                                    : AnswerFormat();
+    return kinglet::new_answer(request, std::move(read.value()), format, *loaded_->tokenizer);
+  }
+
+  val new_request(const val& request) {
+    layout();
+    return kinglet::new_request({loaded_, layout_, runner_, name_}, request);
   }
 
   val decode(const val& ids, bool special) const {
@@ -128,10 +151,6 @@ class EngineModel {
     return find_answer_format(chat_template).knows_tools;
   }
 
-  val new_answer(const val& request) const {
-    return kinglet::new_answer(request, {}, AnswerFormat(), *loaded_->tokenizer);
-  }
-
   void cancel(double id) const { kinglet::cancel(id); }
 
   // Returns whether anything is left to do.
@@ -142,11 +161,6 @@ class EngineModel {
 
   val new_session(const val& options) const {
     return kinglet::new_session(loaded_, runner_, options);
-  }
-
-  std::shared_ptr<EngineApi> new_api(const std::string& name,
-                                     const std::string& chat_template) const {
-    return std::make_shared<EngineApi>(loaded_, runner_, name, chat_template);
   }
 
   val embedding_tokens(const std::string& text, bool cuts) const {
@@ -214,8 +228,25 @@ class EngineModel {
     return replace_ill_formed(loaded_->tokenizer->piece(id, true));  // "" for kNoToken
   }
 
+  // Made when it is first needed: it reads the chat templates.
+  const ChatLayout& layout() {
+    if (layout_ == nullptr) {
+      layout_ = std::make_shared<const ChatLayout>(loaded_->model.header(),
+                                                   loaded_->tokenizer->vocabulary(), own_template_);
+    }
+    return *layout_;
+  }
+
+  Result<ReadPrompt> read_prompt(const val& prompt) {
+    const ChatLayout* layout = is_conversation(prompt) ? &this->layout() : nullptr;
+    return kinglet::read_prompt(prompt, layout, *loaded_->tokenizer);
+  }
+
   std::shared_ptr<const LanguageModel> loaded_;
   std::shared_ptr<Runner> runner_;
+  std::string name_;
+  std::string own_template_;
+  std::shared_ptr<const ChatLayout> layout_;
 };
 
 // A file that JavaScript reads on the thread that calls the engine.
@@ -341,8 +372,10 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   class_<EngineModel>("EngineModel")
       .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")
       .function("info", &EngineModel::info)
-      .function("name", &EngineModel::name)
-      .function("encode", &EngineModel::encode)
+      .function("useFileName", &EngineModel::use_file_name)
+      .function("useTemplate", &EngineModel::use_template)
+      .function("layOut", &EngineModel::lay_out)
+      .function("tokens", &EngineModel::tokens)
       .function("decode", &EngineModel::decode)
       .function("piece", &EngineModel::piece)
       .function("pieceBytes", &EngineModel::piece_bytes)
@@ -351,7 +384,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("advance", &EngineModel::advance)
       .function("cancel", &EngineModel::cancel)
       .function("newSession", &EngineModel::new_session)
-      .function("newApi", &EngineModel::new_api)
+      .function("newRequest", &EngineModel::new_request)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
       .function("encodeTexts", &EngineModel::encode_texts)

@@ -1,5 +1,5 @@
 // The interface of the wasm module: the exports of bindings.cpp, answer.cpp, api.cpp,
-// file_header.cpp, session.cpp and vision.cpp, as the worker sees them. The engine is synchronous;
+// file_header.cpp, prompt.cpp, session.cpp and vision.cpp, as the worker sees them. The engine is synchronous;
 // one module instance belongs to one worker.
 import type { VisionLoader } from './vision.d.ts';
 
@@ -52,8 +52,6 @@ export interface EngineModule {
    * from all fields except the rows, which may be empty.
    */
   imageTokens(image: EngineImageRows): Int32Array;
-  /** How many first tokens of a prompt a context keeps that drops its older half. */
-  countKept(prompt: Int32Array, nCtx: number): number;
   /**
    * A view of the heap: the ids of the work that is to be cancelled, each at its remainder by the
    * view's length. In modules with threads, the page may write them while a call is running.
@@ -176,18 +174,16 @@ export type EngineSampling = Record<string, number>;
 
 export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
-  /** What the model is called. `file`: the name of its file, or a path; "" if it has none. */
-  name(file: string): string;
+  /** Names the model by its metadata, or the name of its file, or a path; "" if it has none. */
+  useFileName(file: string): string;
+  /** Uses this chat template in place of the file's. Fails if it cannot be read. */
+  useTemplate(source: string): EngineResult<null>;
   /**
-   * `parseSpecial`: control tokens that are spelled out in the text are recognised. Fails with
-   * `cancelled` when `id` is among the cancelledIds().
+   * Runs the chat template. The texts are alternately the template's own text and text of the
+   * messages. Pictures are marks.
    */
-  encode(
-    text: string,
-    addBos: boolean,
-    parseSpecial: boolean,
-    id: number,
-  ): EngineResult<Int32Array>;
+  layOut(conversation: EngineConversation): EngineResult<string[]>;
+  tokens(prompt: EnginePrompt): EngineResult<Int32Array>;
   decode(ids: Int32Array, special: boolean): EngineResult<string>;
   /** The text of one token, also of a control token; a part of a character is U+FFFD. */
   piece(id: number): string;
@@ -195,7 +191,7 @@ export interface EngineModel extends EngineHandle {
   pieceBytes(id: number): Uint8Array;
   /** Whether a chat template tells the model about tools. */
   knowsTools(chatTemplate: string): boolean;
-  /** Plans how an answer is constrained; one to a conversation: see EngineApi. */
+  /** Makes the prompt, and plans how the answer is constrained and read. */
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
   /**
@@ -205,8 +201,8 @@ export interface EngineModel extends EngineHandle {
   advance(ms: number): boolean;
   /** Adds the id to the cancelledIds(). */
   cancel(id: number): void;
-  /** `name`: of the model, for answers. `chatTemplate`: used in place of the file's; "": none. */
-  newApi(name: string, chatTemplate: string): EngineApi;
+  /** Reads a request of OpenAI's API. */
+  newRequest(request: EngineRequestText): EngineAnswered<EngineRequest>;
   /**
    * The tokens of a text, with the special tokens that the file asks for. A text that is too long
    * is cut if `cuts`; otherwise the call fails.
@@ -226,63 +222,40 @@ export interface EngineModel extends EngineHandle {
   vectorPooling(): EngineResult<string>;
 }
 
-/** Lays out conversations, and answers requests of OpenAI's API. */
-export interface EngineApi extends EngineHandle {
-  /** Fails if there is no chat template, or it cannot be read. */
-  check(): EngineResult<null>;
-  /**
-   * Runs the chat template. The texts are alternately the template's own text and text of the
-   * messages.
-   */
-  layOut(conversation: EngineConversation): EngineResult<string[]>;
-  /** Runs the chat template, and leaves messages out if the prompt is too long and may be cut. */
-  makePrompt(request: EnginePromptRequest): EngineResult<EnginePrompt>;
-  /** Plans how the answer to a conversation is constrained and read. */
-  newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
-  read(request: EngineRequestText): EngineAnswered<EngineRequest>;
-}
-
 export interface EngineConversation {
   /** The variables of the chat template, with `messages`, as JSON. */
   variables: string;
   /** JSON of OpenAI's "tool_choice", for the tools among the variables; empty: "auto". */
   toolChoice: string;
-  /** Messages and tools are those of a request of OpenAI's API, for any template. */
-  isRequest: boolean;
   /** Whether the messages' text counts as the template's own text. */
   trustContent: boolean;
   /** A text after the conversation, as if a message said it. */
   saidLast: string;
+  /** Undefined if there are none. `mark`: stands in the messages for each picture. */
+  pictures: { mark: string; parts: EnginePicturePart[][] } | undefined;
   /** The work is cancelled when this id is among the cancelledIds(). */
   id: number;
 }
 
-export interface EnginePromptRequest extends EngineConversation {
-  /** Stands in the messages for each picture. */
-  pictureMark: string;
-  /** The parts of the pictures, in the order of the marks. Rows may be empty. */
-  pictures: EnginePicturePart[][];
+export interface EnginePrompt {
+  /** A text, tokens or a conversation. */
+  content: string | Int32Array | EngineConversation;
+  addBos: boolean;
+  /** Of a text: control tokens that are spelled out in it are recognised. */
+  parseSpecial: boolean;
+  /** The answer begins with this, as if the model had written it. */
+  prefix: string | Int32Array;
+  /** For the first two, only a conversation differs: messages may be left out if it is too long. */
   onFull: 'error' | 'dropOldest' | 'shift';
   /** The most positions of the prompt and an answer. */
   nCtx: number;
   /** Of the answer. */
   maxTokens: number;
-  addBos: boolean;
-  /** Tokens that the answer begins with; they end the prompt. */
-  prefix: Int32Array;
+  /** The work is cancelled when this id is among the cancelledIds(). */
+  id: number;
 }
 
-export interface EnginePrompt {
-  tokens: Int32Array;
-  /** The template's own text at the end. */
-  end: string;
-  /** The number of messages that were left out. */
-  nDropped: number;
-  /** How many first tokens a context keeps that drops its older half; -1: it drops nothing. */
-  nKept: number;
-}
-
-/** A request with the parts of its first pictures, in their order. */
+/** A request of OpenAI's API. */
 export interface EngineRequestText {
   method: string;
   /** Of the URL. Only its end counts, such as "/chat/completions". */
@@ -292,12 +265,11 @@ export interface EngineRequestText {
   nCtx: number;
   /** Whether the text of messages counts as the template's own text. */
   trustContent: boolean;
-  pictures: EnginePicturePart[][];
   /** The reading is cancelled when this id is among the cancelledIds(). */
   id: number;
 }
 
-/** A text, or rows in place of tokens: see VisionPart. */
+/** A text, or rows in place of tokens: see VisionPart. The rows may be empty. */
 export interface EnginePicturePart extends EngineImageRows {
   text: string;
 }
@@ -320,8 +292,12 @@ export interface EngineRefusal {
  * lastEvents.
  */
 export interface EngineRequest extends EngineHandle {
-  /** The URLs of pictures whose parts were not given: read it again with all parts. */
+  /** The URLs of its pictures. If there are any, read() comes before everything else. */
   pictures(): string[];
+  /** Reads it, with the parts of all pictures. */
+  read(pictures: EnginePicturePart[][]): EngineAnswered<null>;
+  /** See EngineSession. */
+  missingPictures(session: EngineSession): Uint32Array;
   /** The whole answer in JSON, when it is done. */
   answer(): string;
   /** Whether vectors or scores are asked for: then encode() computes them. */
@@ -385,31 +361,26 @@ export interface EngineSessionOptions {
 
 /** An empty text stands for nothing. */
 export interface EngineAnswerRequest {
-  /** The tools that the answer may call: a JSON list as in OpenAI's API. */
-  tools: string;
-  /** See EngineConversation. */
-  toolChoice: string;
+  prompt: EnginePrompt;
   /** A JSON schema that the answer must match, and how many spaces each of its levels has. */
-  schema: string;
+  jsonSchema: string;
   indent: number;
   /** Whether objects may have properties that the schema does not speak of. */
   openObjects: boolean;
   /** GBNF that the whole answer must match. */
   grammar: string;
-  /** The template's text at the end of the prompt, which may have begun a thought or the calls. */
-  prompt: string;
-  /** The answer begins with this, as if the model had written it. */
-  prefix: string;
   /** After so many tokens a thought is ended; -1: by the model alone. */
   maxThinkingTokens: number;
-  /** The plan is cancelled when this id is among the cancelledIds(). */
-  id: number;
 }
 
-/** A planned answer, for one generation. */
+/** A prompt and its planned answer, for one generation. */
 export interface EngineAnswer extends EngineHandle {
   /** What is probably a mistake in the schema, in words. */
   warnings(): string[];
+  /** The number of messages that were left out of the prompt. */
+  nDropped(): number;
+  /** The answer so far, as a message in JSON. It begins with the prefix. */
+  message(): string;
 }
 
 /** It also has every number of {@link EngineSampling}. */
@@ -428,11 +399,6 @@ export interface EngineGenerateOptions {
   id: number;
   /** The prompt is the whole context; a common prefix with the old one is not computed again. */
   replacesContext: boolean;
-  /**
-   * A full context drops the older half of the tokens after its first nKept, and goes on; -1: a
-   * full context ends the answer.
-   */
-  nKept: number;
 }
 
 /** What one step adds to an answer: a token, or text that was held back. */
@@ -496,11 +462,10 @@ export interface EngineImageRows {
 
 export interface EngineSession extends EngineHandle {
   /**
-   * Begins an answer to a prompt that continues the context and may be empty. Its events arrive
-   * while EngineModel.advance() computes; errors end it, also when it begins.
+   * Begins an answer, whose prompt continues the context and may be empty. Its events arrive while
+   * EngineModel.advance() computes; errors end it, also when it begins.
    */
   start(
-    prompt: Int32Array,
     answer: EngineAnswer,
     options: EngineGenerateOptions,
     onEvent: (event: EngineResult<EngineAnswerEvent>) => void,
@@ -515,13 +480,15 @@ export interface EngineSession extends EngineHandle {
     onLogits: (logits: EngineResult<Float32Array>) => void,
   ): void;
   /**
-   * Gives a picture to the next start() or append(), which checks it and whose tokens include the
-   * picture's. Not needed if these tokens are found in the context, or the session holds the
-   * picture. Returns the number of pictures given so far.
+   * The pictures of the answer's prompt, by their index, whose rows must be given: they are neither
+   * in the context nor held by the session.
+   */
+  missingPictures(answer: EngineAnswer): Uint32Array;
+  /**
+   * Gives the rows of a part of a picture to the next answer or append(), which checks them. Returns
+   * the number of parts given so far.
    */
   giveImage(image: EngineImageRows): number;
-  /** The first token of each picture in the context; -1 if its rows are missing after restore(). */
-  heldImages(): Int32Array;
   /**
    * Ends an answer or an append; its last event or error arrives before this returns. An unfinished
    * prompt or append is undone; if it replaces the context, its computed batches stay.
@@ -542,8 +509,6 @@ export interface EngineSession extends EngineHandle {
    * length: always less than the number of tokens.
    */
   keepPrefix(tokens: Int32Array): number;
-  /** How many positions keepPrefix() would keep. */
-  commonPrefix(tokens: Int32Array): number;
   nPositions(): number;
   nCtx(): number;
   /** The number of tokens that are computed together. */

@@ -2,6 +2,7 @@
 
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -32,9 +33,6 @@ void read_generation_options(const val& fields, GenerationOptions& options) {
   if (n_logprobs >= 0) options.n_logprobs = from_number<uint32_t>(n_logprobs);
   options.n_lookup = from_number<uint32_t>(number(fields, "lookup"));
   options.replaces_context = number(fields, "replacesContext") != 0;
-  const double n_kept = number(fields, "nKept");
-  options.shifts_context = n_kept >= 0;
-  if (options.shifts_context) options.n_kept = from_number<uint32_t>(n_kept);
   options.cancellation = to_cancellation(number(fields, "id"));
 }
 
@@ -63,21 +61,23 @@ SharedImage to_image(const val& fields) {
   return image;
 }
 
-void EngineSession::start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer,
-                          const val& options, const val& on_event) {
-  AnswerJob job{.prompt = to_ids(prompt),
+void EngineSession::start(const std::shared_ptr<EngineAnswer>& answer, const val& options,
+                          const val& on_event) {
+  AnswerJob job{.prompt = answer->prompt(),
                 .options = {},
                 .plan = answer->plan(),
-                .deliver = [on_event](const Result<AnswerEvent>& event) {
+                .deliver = [answer, on_event](const Result<AnswerEvent>& event) {
+                  if (event.ok()) answer->add(event.value().added);
                   on_event(event.ok() ? success(to_js(event.value())) : failure(event.error()));
                 }};
-  job.options.images = std::exchange(images_, {});
+  answer->prepare(job.options);
   read_generation_options(options, job.options);
   submit(std::move(job));
 }
 
 void EngineSession::submit(AnswerJob job) {
   runner_->cancel(*session_);
+  job.options.images = std::exchange(images_, {});
   job.session = session_.get();
   runner_->submit(std::move(job));
 }
@@ -100,13 +100,33 @@ uint32_t EngineSession::give_image(const val& image) {
   return static_cast<uint32_t>(images_.size());
 }
 
-val EngineSession::held_images() const {
-  const PlacedImages images = session_->images();
-  std::vector<TokenId> ids(images.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = images[i].has_rows() ? image_token(*images[i].image, 0) : kNoToken;
+// A restored session knows pictures without their rows. It does not need the rows while the
+// pictures keep their positions.
+std::vector<uint32_t> EngineSession::missing(const std::vector<TokenId>& prompt,
+                                             const PartsOfPictures& pictures) const {
+  std::vector<TokenId> held;  // the first token of each picture that has its rows
+  for (const PlacedImage& placed : session_->images()) {
+    if (placed.has_rows()) held.push_back(image_token(*placed.image, 0));
   }
-  return to_js_ids(ids);
+  const uint32_t n_stay = session_->common_prefix(prompt);
+  const auto is_missing = [&](const ImagePart& part) {
+    if (part.is_text()) return false;
+    const TokenId first = image_token(part.image, 0);
+    const auto place = std::find(prompt.rbegin(), prompt.rend(), first);
+    if (place == prompt.rend()) return false;  // of a message that was left out
+    const auto end = static_cast<uint32_t>(prompt.rend() - place) - 1 + part.image.n_rows;
+    return end > n_stay && std::find(held.begin(), held.end(), first) == held.end();
+  };
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < pictures.size(); ++i) {
+    if (std::any_of(pictures[i].begin(), pictures[i].end(), is_missing)) found.push_back(i);
+  }
+  return found;
+}
+
+val EngineSession::missing_pictures(const std::shared_ptr<EngineAnswer>& answer) const {
+  const std::vector<uint32_t> found = missing(answer->prompt(), answer->pictures());
+  return to_js_array<uint32_t>("Uint32Array", found);
 }
 
 val EngineSession::save() const {
@@ -197,14 +217,13 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
       .function("cancel", &EngineSession::cancel)
       .function("append", &EngineSession::append)
       .function("giveImage", &EngineSession::give_image)
-      .function("heldImages", &EngineSession::held_images)
+      .function("missingPictures", &EngineSession::missing_pictures)
       .function("save", &EngineSession::save)
       .function("restore", &EngineSession::restore)
       .function("fork", &EngineSession::fork)
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)
       .function("keepPrefix", &EngineSession::keep_prefix)
-      .function("commonPrefix", &EngineSession::common_prefix)
       .function("nPositions", &EngineSession::n_positions)
       .function("nCtx", &EngineSession::n_ctx)
       .function("nBatch", &EngineSession::n_batch)

@@ -14,6 +14,7 @@
 #include "session/language_model.h"
 #include "session/session.h"
 #include "wasm/answer.h"
+#include "wasm/prompt.h"
 #include "wasm/values.h"
 
 namespace kinglet {
@@ -31,8 +32,7 @@ class EngineSession {
   EngineSession(const EngineSession&) = delete;
   EngineSession& operator=(const EngineSession&) = delete;
 
-  void start(const val& prompt, const std::shared_ptr<EngineAnswer>& answer, const val& options,
-             const val& on_event);
+  void start(const std::shared_ptr<EngineAnswer>& answer, const val& options, const val& on_event);
 
   void append(const val& tokens, double id, const val& on_logits);
 
@@ -40,7 +40,7 @@ class EngineSession {
 
   uint32_t give_image(const val& image);
 
-  val held_images() const;
+  val missing_pictures(const std::shared_ptr<EngineAnswer>& answer) const;
 
   val save() const;
 
@@ -55,10 +55,6 @@ class EngineSession {
 
   uint32_t keep_prefix(const val& tokens);
 
-  uint32_t common_prefix(const val& tokens) const {
-    return session_->common_prefix(to_ids(tokens));
-  }
-
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
@@ -72,8 +68,13 @@ class EngineSession {
 
   // The rest is for C++.
 
-  // Writes an answer in this session.
+  // Writes an answer in this session. The job's images without rows are those that it has, or were
+  // given.
   void submit(AnswerJob job);
+
+  // The pictures whose rows must be given before a prompt of these tokens, by their index.
+  std::vector<uint32_t> missing(const std::vector<TokenId>& prompt,
+                                const PartsOfPictures& pictures) const;
 
  private:
   std::shared_ptr<const LanguageModel> loaded_;

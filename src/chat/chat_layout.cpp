@@ -47,6 +47,9 @@ bool reads_only_parts(const ChatTemplate& program) {
 ChatLayout::Side::Side(Result<ChatTemplate> parsed, std::string_view source)
     : program(std::move(parsed)),
       format(find_answer_format(source)),
+      dialect{.knows_tools = format.knows_tools,
+              .knows_calls = format.knows_tools || source.find("tool_calls") != source.npos,
+              .knows_developer = source.find("developer") != source.npos},
       reads_parts(program.ok() && reads_only_parts(program.value())) {}
 
 ChatLayout::ChatLayout(const GgufHeader& header, const Vocabulary& vocabulary,
@@ -65,13 +68,17 @@ Status ChatLayout::check() const {
   return usual_.program.error();
 }
 
-Result<ChatText> ChatLayout::lay_out(const Json& variables, bool has_tools,
+Result<ChatText> ChatLayout::lay_out(Json variables, const Json& tools,
                                      const Cancellation& cancellation) const {
-  const Side& chosen = side(has_tools);
+  const Side& chosen = side(!tools.empty());
   if (!chosen.program.ok()) return chosen.program.error();
-  const ChatTemplate& program = chosen.program.value();
-  if (chosen.reads_parts) return render(program, with_parts(variables), cancellation);
-  return render(program, variables, cancellation);  // a copy would take long
+  if (Json* messages = variables.find("messages")) {
+    KINGLET_ASSIGN(*messages,
+                   in_dialect(std::move(*messages), tools, chosen.dialect, cancellation));
+  }
+  if (chosen.dialect.knows_tools && !tools.empty()) variables["tools"] = tools;
+  if (chosen.reads_parts) variables = with_parts(std::move(variables));
+  return render(chosen.program.value(), variables, cancellation);
 }
 
 }  // namespace kinglet

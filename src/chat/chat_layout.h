@@ -6,6 +6,7 @@
 
 #include "base/cancellation.h"
 #include "base/result.h"
+#include "chat/template_dialect.h"
 #include "gguf/header.h"
 #include "json/json.h"
 #include "text/answer/answer_format.h"
@@ -26,15 +27,16 @@ class ChatLayout {
   Status check() const;
 
   // Whether the template describes tools to the model.
-  bool knows_tools() const { return side(true).format.knows_tools; }
+  bool knows_tools() const { return side(true).dialect.knows_tools; }
 
   // The format of answers to a conversation with or without tools.
   const AnswerFormat& answer_format(bool has_tools) const { return side(has_tools).format; }
 
-  // Renders a conversation as text. `variables` are those of chat_variables(). If the template
-  // needs the content of messages as a list of parts, texts are converted to it. Errors: those of
-  // check(), chat_variables() and ChatTemplate::render().
-  Result<ChatText> lay_out(const Json& variables, bool has_tools,
+  // Renders a conversation as text, with these tools. `variables` are those of chat_variables(),
+  // other than the tools. The messages are adapted to what the template knows: see in_dialect(). If
+  // it needs their content as a list of parts, texts are converted to it. Errors: those of check(),
+  // in_dialect(), chat_variables() and ChatTemplate::render().
+  Result<ChatText> lay_out(Json variables, const Json& tools = Json::array(),
                            const Cancellation& cancellation = {}) const;
 
  private:
@@ -43,6 +45,7 @@ class ChatLayout {
 
     Result<ChatTemplate> program;
     AnswerFormat format;
+    TemplateDialect dialect;
     bool reads_parts;  // the template leaves out messages whose content is a text
   };
 

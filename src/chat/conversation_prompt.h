@@ -24,8 +24,7 @@ namespace kinglet {
 struct ChatMessages {
   Json list = Json::array();      // as chat templates read them
   std::string picture_mark = {};  // stands in the texts for each picture
-  std::vector<std::vector<ImagePart>> pictures =
-      {};  // the parts of each, in the order of the marks
+  PartsOfPictures pictures = {};  // in the order of the marks
 };
 
 // Lays out some messages of a conversation.

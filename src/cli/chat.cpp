@@ -319,7 +319,7 @@ Status prompt(const PromptOptions& options) {
   }
   Json variables = {{"messages", messages}, {"add_generation_prompt", true}};
   if (!options.thinking) variables["enable_thinking"] = false;
-  KINGLET_ASSIGN(const ChatText laid_out, layout.lay_out(variables, false));
+  KINGLET_ASSIGN(const ChatText laid_out, layout.lay_out(std::move(variables)));
   show(laid_out.text);
   return {};
 }

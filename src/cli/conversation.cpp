@@ -155,9 +155,14 @@ Result<openai::GenerationRequest> Conversation::read_request(
   const openai::ServedModel model(
       run_.loaded, layout_,
       {.name = {}, .n_ctx = run_.session->n_ctx(), .trusts_content = options_.trust_content});
-  const openai::Look look = [&](const std::string& path) -> openai::ApiResult<PictureParts> {
-    KINGLET_ASSIGN(PictureParts parts, read_picture_(path, cancellation));
-    return parts;
+  const openai::Look look =
+      [&](const std::vector<std::string>& paths) -> openai::ApiResult<PartsOfPictures> {
+    PartsOfPictures pictures;
+    for (const std::string& path : paths) {
+      KINGLET_ASSIGN(const PictureParts parts, read_picture_(path, cancellation));
+      pictures.push_back(*parts);
+    }
+    return pictures;
   };
   auto read = openai::read_chat_request(request(), model, look);
   if (!read.ok()) return error_of(read);
@@ -223,7 +228,7 @@ Status Conversation::from_json(std::string_view json) {
   if (!list->empty()) {
     Json texts = *list;
     if (const auto taken = openai::take_pictures(texts); !taken.ok()) return error_of(taken);
-    const auto read = openai::template_messages(texts, Json::array(), true);
+    const auto read = openai::read_messages(texts);
     if (!read.ok()) return error_of(read);
   }
   messages_ = *list;

@@ -134,38 +134,34 @@ ApiResult<OnFull> read_on_full(Fields& fields) {
   return wrong_value("on_full", name, cat("one of ", kOnFullNames));
 }
 
-// Reads the messages, with the parts of their pictures.
-ApiResult<ChatMessages> read_messages(const Json& given, const Look& look) {
+// Returns the messages with the parts of their pictures.
+ApiResult<ChatMessages> with_pictures(const Json& given, const Look& look) {
   ChatMessages messages{.list = given};
   if (!look) return messages;
   KINGLET_ASSIGN(GivenPictures pictures, take_pictures(messages.list));
   messages.picture_mark = std::move(pictures.mark);
-  for (const std::string& url : pictures.urls) {
-    KINGLET_ASSIGN(const PictureParts seen, look(url));
-    messages.pictures.push_back(*seen);
-  }
+  if (pictures.urls.empty()) return messages;
+  KINGLET_ASSIGN(messages.pictures, look(pictures.urls));
   return messages;
 }
 
 // Lays out some of the messages, with the other variables of the template.
-ApiResult<ChatText> lay_out(const Json& list, Json& variables, const ChosenTools& chosen,
-                            bool tells_tools, const ServedModel& model, const Patience& patience) {
+ApiResult<ChatText> lay_out(const Json& list, Json variables, const Json& tools,
+                            const ServedModel& model, const Patience& patience) {
   KINGLET_TRY(patience());
-  KINGLET_ASSIGN(variables["messages"],
-                 template_messages(list, chosen.tools, model.knows_tools(), patience));
-  KINGLET_ASSIGN(ChatText laid_out, model.lay_out(variables, tells_tools, patience.cancellation));
+  KINGLET_ASSIGN(variables["messages"], read_messages(list, patience));
+  KINGLET_ASSIGN(ChatText laid_out,
+                 model.lay_out(std::move(variables), tools, patience.cancellation));
   KINGLET_TRY(patience());
   return laid_out;
 }
 
-ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, Json variables,
-                                        const ChosenTools& chosen, const ServedModel& model,
+ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json& variables,
+                                        const Json& tools, const ServedModel& model,
                                         const PromptOptions& options, const Patience& patience) {
-  const bool tells_tools = !chosen.tools.empty() && model.knows_tools();
-  if (tells_tools) variables["tools"] = chosen.tools;
   std::optional<ApiError> refusal;
   const LayOut lay_out_some = [&](const Json& list) -> Result<ChatText> {
-    auto laid_out = lay_out(list, variables, chosen, tells_tools, model, patience);
+    auto laid_out = lay_out(list, variables, tools, model, patience);
     if (laid_out.ok()) return std::move(laid_out.value());
     refusal = std::move(laid_out.error());
     return Error{ErrorCode::invalid_argument, refusal->message};
@@ -194,17 +190,17 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
   KINGLET_ASSIGN(const OnFull on_full, read_on_full(fields));
   std::optional<int64_t> n_thinking;  // a field of other servers; OpenAI's API has none
   KINGLET_TRY(fields.take("max_thinking_tokens", n_thinking, 0, UINT32_MAX));
-  KINGLET_ASSIGN(Json variables, read_variables(fields));
+  KINGLET_ASSIGN(const Json variables, read_variables(fields));
   const Json* given = fields.find("messages");
   KINGLET_TRY(fields.check_all_known());
   if (given == nullptr) return invalid("messages are missing", "messages");
-  KINGLET_ASSIGN(const ChatMessages messages, read_messages(*given, look));
+  KINGLET_ASSIGN(const ChatMessages messages, with_pictures(*given, look));
   const PromptOptions options{.on_full = on_full,
                               .n_ctx = model.n_ctx(),
                               .max_tokens = request.options.max_tokens,
                               .cancellation = patience.cancellation};
   KINGLET_ASSIGN(ConversationPrompt prompt,
-                 prompt_of(messages, std::move(variables), chosen, model, options, patience));
+                 prompt_of(messages, variables, chosen.tools, model, options, patience));
   request.prompts.push_back({std::move(prompt.tokens), ""});
   prompt.prepare(request.options);
   KINGLET_TRY(patience());

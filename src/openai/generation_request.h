@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,9 +39,9 @@ struct GenerationRequest {
   std::vector<std::string> warnings = {};  // about the request, for the log
 };
 
-// Returns the parts that show a picture to the model, given its URL. Empty: the model reads no
+// Returns the parts that show each picture to the model, given their URLs. Null: the model reads no
 // pictures.
-using Look = std::function<ApiResult<PictureParts>(const std::string& url)>;
+using Look = std::function<ApiResult<PartsOfPictures>(const std::vector<std::string>& urls)>;
 
 // POST /v1/chat/completions
 ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,

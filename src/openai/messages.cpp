@@ -7,12 +7,9 @@
 
 #include "base/format.h"
 #include "openai/fields.h"
-#include "openai/tools.h"
 
 namespace kinglet::openai {
 namespace {
-
-ApiError wrong_message(std::string message) { return invalid(std::move(message), "messages"); }
 
 struct Call {
   std::string id;
@@ -113,8 +110,6 @@ ApiResult<Message> read_message(const Json& given, const std::string& place,
   if (message.role.empty()) {
     return invalid(cat(place, " has no role"), fields.place_of("role"));
   }
-  // OpenAI's newer models call the system "developer".
-  if (message.role == "developer") message.role = "system";
   KINGLET_ASSIGN(message.text, text_of(fields, patience));
   KINGLET_ASSIGN(message.calls, read_calls(fields, patience));
   KINGLET_TRY(fields.take("reasoning_content", message.thoughts));
@@ -129,17 +124,9 @@ void add_text(const char* key, const std::string& text, Json& made) {
   if (!text.empty()) made[key] = text;
 }
 
-// Converts a message for a template that knows tools. Such a template knows these messages too.
-// ChatTemplate::render() makes values of the arguments of calls.
-ApiResult<Json> taught_message(const Message& message, const Patience& patience) {
+Json chat_message(const Message& message) {
   Json made = {{"role", message.role}, {"content", message.text}};
   for (const Call& call : message.calls) {
-    const bool is_json = parse_json(call.arguments, {.cancellation = patience.cancellation}).ok();
-    KINGLET_TRY(patience.check_cancelled());
-    if (!is_json) {
-      return wrong_message(
-          cat("the arguments of the earlier call of \"", call.name, "\" are not JSON"));
-    }
     Json item = {{"type", "function"},
                  {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
     add_text("id", call.id, item);
@@ -151,48 +138,19 @@ ApiResult<Json> taught_message(const Message& message, const Patience& patience)
   return made;
 }
 
-// Converts a message for a template that knows only text.
-ApiResult<Json> untaught_message(const Message& message) {
-  std::string text = message.text;
-  if (message.role == "tool") {
-    return Json{{"role", "user"},
-                {"content", cat("<tool_response>\n", text, "\n</tool_response>")}};
-  }
-  for (const Call& call : message.calls) {
-    if (!text.empty()) text += '\n';
-    text += spell_call(call.name, call.arguments);
-  }
-  Json made = {{"role", message.role}, {"content", text}};
-  add_text("reasoning_content", message.thoughts, made);
-  return made;
-}
-
-void add_instructions(const std::string& instructions, Json& messages) {
-  Json::Array& list = messages.as_array();
-  if (list[0]["role"] == "system") {
-    list[0]["content"].as_string() += cat("\n\n", instructions);
-  } else {
-    list.insert(list.begin(), Json{{"role", "system"}, {"content", instructions}});
-  }
-}
-
 }  // namespace
 
-ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools,
-                                  const Patience& patience) {
+ApiResult<Json> read_messages(const Json& messages, const Patience& patience) {
   if (!messages.is_array() || messages.empty()) {
-    return wrong_message("messages must be a list of at least one object");
+    return invalid("messages must be a list of at least one object", "messages");
   }
   Json made = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {
     KINGLET_TRY(patience.check_cancelled());
     KINGLET_ASSIGN(const Message message,
                    read_message(messages[i], cat("messages[", i, "]"), patience));
-    KINGLET_ASSIGN(Json one,
-                   knows_tools ? taught_message(message, patience) : untaught_message(message));
-    made.push_back(std::move(one));
+    made.push_back(chat_message(message));
   }
-  if (!tools.empty() && !knows_tools) add_instructions(tool_instructions(tools), made);
   return made;
 }
 

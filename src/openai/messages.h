@@ -1,4 +1,4 @@
-// Converts the messages of OpenAI's API to those that chat templates expect.
+// Reads the messages of OpenAI's API.
 #pragma once
 
 #include "json/json.h"
@@ -7,9 +7,7 @@
 
 namespace kinglet::openai {
 
-// `tools` are those to describe to the model. `knows_tools`: the template describes them; otherwise
-// the system message does.
-ApiResult<Json> template_messages(const Json& messages, const Json& tools, bool knows_tools,
-                                  const Patience& patience = {});
+// Checks the messages, and returns them as ChatLayout takes them: their contents are texts.
+ApiResult<Json> read_messages(const Json& messages, const Patience& patience = {});
 
 }  // namespace kinglet::openai

@@ -1,12 +1,17 @@
 #include "openai/served_model.h"
 
+#include <utility>
+
 namespace kinglet::openai {
 
-ApiResult<ChatText> ServedModel::lay_out(const Json& variables, bool has_tools,
+ApiResult<ChatText> ServedModel::lay_out(Json variables, const Json& tools,
                                          const Cancellation& cancellation) const {
-  auto text = layout_.lay_out(variables, has_tools, cancellation);
+  auto text = layout_.lay_out(std::move(variables), tools, cancellation);
   if (!text.ok() && text.error().code == ErrorCode::out_of_memory) {
     return ApiError{.status = 413, .message = text.error().message, .code = "too_large"};
+  }
+  if (!text.ok() && text.error().code == ErrorCode::invalid_argument) {
+    return invalid(text.error().message, "messages");
   }
   if (!text.ok()) return text.error();
   if (options_.trusts_content) text.value().said.clear();

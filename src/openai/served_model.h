@@ -39,17 +39,13 @@ class ServedModel {
   uint32_t n_ctx() const { return options_.n_ctx; }
   const SamplerOptions& sampling() const { return options_.sampling; }
 
-  // Whether the model's template describes tools to the model.
-  bool knows_tools() const { return layout_.knows_tools(); }
-
   // The format of answers to a conversation with or without tools.
   const AnswerFormat& answer_format(bool has_tools) const {
     return layout_.answer_format(has_tools);
   }
 
-  // Renders a conversation as text. `variables` are those of chat_variables(). A conversation that
-  // exceeds the limits of templates is too large (413).
-  ApiResult<ChatText> lay_out(const Json& variables, bool has_tools,
+  // See ChatLayout. A conversation that exceeds the limits of templates is too large (413).
+  ApiResult<ChatText> lay_out(Json variables, const Json& tools,
                               const Cancellation& cancellation = {}) const;
 
   // The answers to GET /v1/models, and to GET /v1/models/NAME: the model has every name.

@@ -26,6 +26,8 @@ class TextAnswer {
   TextAnswer(std::shared_ptr<const GenerationRequest> request, std::unique_ptr<AnswerWriter> writer)
       : request_(std::move(request)), writer_(std::move(writer)) {}
 
+  const GenerationRequest& request() const { return *request_; }
+
   bool is_stream() const { return request_->streams; }
 
   const std::vector<std::string>& warnings() const { return request_->warnings; }

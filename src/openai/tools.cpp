@@ -9,9 +9,6 @@
 namespace kinglet::openai {
 namespace {
 
-constexpr std::string_view kMark = "<tool_call>";
-constexpr std::string_view kEndMark = "</tool_call>";
-
 // Returns the object without members that are null.
 Json without_nulls(const Json& object) {
   Json::Object kept;
@@ -141,19 +138,6 @@ ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience) {
   if (*choice == "none") return ChosenTools{};
   if (*choice == "required") return forced(std::move(tools));
   return choose_by_name(tools, *choice);
-}
-
-std::string tool_instructions(const Json& tools) {
-  std::string text = "You can call these functions, given by their JSON schemas:\n";
-  for (const Json& tool : tools.as_array()) {
-    text += cat(print(tool["function"]), "\n");
-  }
-  return text + cat("\nTo call one, answer with ", kMark,
-                    "\n{\"name\": its name, \"arguments\": its arguments}\n", kEndMark);
-}
-
-std::string spell_call(const std::string& name, const std::string& arguments) {
-  return cat(kMark, "\n{\"name\": ", print(name), ", \"arguments\": ", arguments, "}\n", kEndMark);
 }
 
 }  // namespace kinglet::openai

@@ -1,7 +1,5 @@
-// The tools of a request, and the instructions that describe them to models whose templates do not.
+// The tools of a request.
 #pragma once
-
-#include <string>
 
 #include "json/json.h"
 #include "openai/api_error.h"
@@ -18,12 +16,5 @@ struct ChosenTools {
 
 // Reads "tools" and "tool_choice".
 ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience = {});
-
-// Returns the instructions for a model whose template knows no tools: to write calls as Hermes
-// does.
-std::string tool_instructions(const Json& tools);
-
-// Returns a call as tool_instructions() asks for it.
-std::string spell_call(const std::string& name, const std::string& arguments);
 
 }  // namespace kinglet::openai

@@ -388,9 +388,14 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
 
 Look HttpServer::look_with(const Patience& patience) {
   if (!options_.decode) return {};
-  return [this, &patience](const std::string& url) -> ApiResult<PictureParts> {
-    KINGLET_ASSIGN(const std::string file, file_of_url(url));
-    return look(file, patience);
+  return [this, &patience](const std::vector<std::string>& urls) -> ApiResult<PartsOfPictures> {
+    PartsOfPictures pictures;
+    for (const std::string& url : urls) {
+      KINGLET_ASSIGN(const std::string file, file_of_url(url));
+      KINGLET_ASSIGN(const PictureParts parts, look(file, patience));
+      pictures.push_back(*parts);
+    }
+    return pictures;
   };
 }
 

@@ -21,4 +21,7 @@ struct ImagePart {
 // All that shows one picture to a text model.
 using PictureParts = std::shared_ptr<const std::vector<ImagePart>>;
 
+// The parts of several pictures, in their order.
+using PartsOfPictures = std::vector<std::vector<ImagePart>>;
+
 }  // namespace kinglet

@@ -151,8 +151,6 @@ TEST_F(RequestTest, TakesNullForAbsent) {
   EXPECT_EQ(tools.value().tools[0]["function"], json(R"({"name": "f"})"));
 }
 
-constexpr bool kTaught = true;
-constexpr bool kUntaught = false;
 
 Json two_tools() {
   return json(R"([{"type": "function", "function": {"name": "f", "parameters":
@@ -190,7 +188,7 @@ TEST(Messages, AndToolsAreCancelled) {
   const std::atomic<uint32_t> word = 1;
   const Patience patience{.check = {}, .cancellation = {&word, 1}};
   const Json messages = json(R"([{"role": "user", "content": "a"}])");
-  const auto made = template_messages(messages, Json::array(), kTaught, patience);
+  const auto made = read_messages(messages, patience);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message, "cancelled");
   const Json body = {{"tools", two_tools()}};
@@ -200,22 +198,17 @@ TEST(Messages, AndToolsAreCancelled) {
   EXPECT_EQ(tools.error().message, "cancelled");
 }
 
-TEST(Messages, AreAsTemplatesExpectThem) {
+TEST(Messages, AreTextsWithTheirCalls) {
   const Json given = json(R"([{"role": "developer", "content": [{"type": "text", "text": "Be "},
       {"type": "text", "text": "kind."}]}, {"role": "assistant", "content": null, "tool_calls":
       [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"n\":1}"}}]},
       {"role": "tool", "tool_call_id": "a", "content": "5"}])");
-  const auto taught = template_messages(given, Json::array(), kTaught);
-  ASSERT_TRUE(taught.ok()) << taught.error().message;
-  EXPECT_EQ(taught.value()[0], json(R"({"role": "system", "content": "Be kind."})"));
-  EXPECT_EQ(taught.value()[1]["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");
-  EXPECT_EQ(taught.value()[2]["tool_call_id"], "a");
-  const auto untaught = template_messages(given, two_tools(), kUntaught);
-  ASSERT_TRUE(untaught.ok());
-  EXPECT_NE(untaught.value()[0]["content"].as_string().find("{\"name\":\"f\""), std::string::npos);
-  EXPECT_EQ(untaught.value()[1]["content"],
-            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"n\":1}}\n</tool_call>");
-  EXPECT_EQ(untaught.value()[2]["role"], "user");
+  const auto read = read_messages(given);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value()[0], json(R"({"role": "developer", "content": "Be kind."})"));
+  EXPECT_EQ(read.value()[1]["content"], "");
+  EXPECT_EQ(read.value()[1]["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");
+  EXPECT_EQ(read.value()[2]["tool_call_id"], "a");
 }
 
 TEST(Messages, OfAWrongFormAreRefused) {
@@ -223,14 +216,12 @@ TEST(Messages, OfAWrongFormAreRefused) {
        {"{}", "[]", "[3]", R"([{"content": "x"}])", R"([{"role": "user", "content": 3}])",
         R"([{"role": "user", "content": [{"type": "image_url"}]}])",
         R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}])",
-        R"([{"role": "assistant", "tool_calls":
-            [{"function": {"name": "f", "arguments": "{"}}]}])",
         R"([{"role": "user", "content": "a", "contents": "b"}])",
         R"([{"role": "user", "content": [{"type": "text", "text": "a", "x": 1}]}])",
         R"([{"role": "user", "content": [{"type": "text", "text": null}]}])",
         R"([{"role": "assistant", "tool_calls":
             [{"function": {"name": "f", "arguments": "{}", "x": 1}}]}])"}) {
-    EXPECT_FALSE(template_messages(json(text), Json::array(), kTaught).ok()) << text;
+    EXPECT_FALSE(read_messages(json(text)).ok()) << text;
   }
 }
 

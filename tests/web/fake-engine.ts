@@ -3,7 +3,6 @@ import type {
   EngineAnswer,
   EngineAnswerEvent,
   EngineAnswerRequest,
-  EngineApi,
   EngineConversation,
   EngineEncodingEvent,
   EngineEncodingRequest,
@@ -12,6 +11,7 @@ import type {
   EngineLoader,
   EngineModel,
   EngineModule,
+  EnginePrompt,
   EngineResult,
   EngineSampling,
   EngineSession,
@@ -30,12 +30,25 @@ const encoded = (text: string, addBos: boolean) =>
   Int32Array.from([...(addBos ? [1] : []), ...Array.from(text, codePoint)]);
 
 /** Writes a mark before each message. */
-function laidOut({ variables }: EngineConversation): string[] {
+function laidOut({ variables }: Pick<EngineConversation, 'variables'>): string[] {
   const { messages } = JSON.parse(variables) as { messages: { content: string }[] };
   return messages.flatMap(({ content }) => ['^', content]);
 }
 
-const notFitted = { end: '', nDropped: 0, nKept: -1 };
+function tokensOf({ content, addBos, prefix }: EnginePrompt): Int32Array {
+  const begun = typeof prefix === 'string' ? encoded(prefix, false) : prefix;
+  return Int32Array.from([...promptOf(content, addBos), ...begun]);
+}
+
+function promptOf(content: EnginePrompt['content'], addBos: boolean): Int32Array {
+  if (typeof content === 'string') return encoded(content, addBos);
+  return 'variables' in content ? encoded(laidOut(content).join(''), addBos) : content;
+}
+
+interface FakeAnswer extends EngineAnswer {
+  prompt: Int32Array;
+  said: string;
+}
 
 export class FakeEngine implements EngineModule {
   HEAPU8: Uint8Array = new Uint8Array(8);
@@ -83,34 +96,16 @@ export class FakeEngine implements EngineModule {
     return fail('unsupported_feature', 'no pictures here');
   }
 
-  countKept(): number {
-    return 4;
-  }
-
-  #api(): EngineApi {
-    return {
-      ...this.#handle(),
-      check: () => ({ value: null }),
-      layOut: (conversation) => ({ value: laidOut(conversation) }),
-      makePrompt: ({ addBos, prefix, ...conversation }) => {
-        const tokens = encoded(laidOut(conversation).join(''), addBos);
-        return { value: { tokens: Int32Array.from([...tokens, ...prefix]), ...notFitted } };
-      },
-      newAnswer: (request) => this.#newAnswer(request),
-      read: () => ({ refusal: { status: 404, body: '{}', event: '' } }),
-    };
-  }
-
   #newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer> {
     this.answers.push(request);
-    return { value: this.#answer() };
-  }
-
-  #answer(): EngineAnswer {
-    return {
+    const answer: FakeAnswer = {
       ...this.#handle(),
+      ...{ prompt: tokensOf(request.prompt), said: '' },
       warnings: () => [],
+      nDropped: () => 0,
+      message: () => JSON.stringify({ role: 'assistant', content: answer.said }),
     };
+    return { value: answer };
   }
 
   newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader> {
@@ -149,7 +144,11 @@ export class FakeEngine implements EngineModule {
       ...this.#handle(),
       knowsTools: () => false,
       newAnswer: (request) => this.#newAnswer(request),
-      name: () => text,
+      useFileName: () => text,
+      useTemplate: () => ({ value: null }),
+      layOut: (conversation) => ({ value: laidOut(conversation) }),
+      tokens: (prompt) => ({ value: tokensOf(prompt) }),
+      newRequest: () => ({ refusal: { status: 404, body: '{}', event: '' } }),
       info: () => ({
         hasWeights: 1,
         architecture: 'fake',
@@ -166,11 +165,9 @@ export class FakeEngine implements EngineModule {
         bosToken: '^',
         eosToken: '$',
       }),
-      encode: (text, addBos) => ({ value: encoded(text, addBos) }),
       piece: (id) => String.fromCodePoint(id),
       pieceBytes: (id) => new TextEncoder().encode(String.fromCodePoint(id)),
       decode: (ids) => ({ value: String.fromCodePoint(...ids) }),
-      newApi: () => this.#api(),
       advance: () => {
         for (const step of [...this.#running]) if (!step()) this.#running.delete(step);
         return this.#running.size > 0;
@@ -251,10 +248,11 @@ export class FakeEngine implements EngineModule {
     const isCancelled = () => this.#isCancelled(id);
     return {
       ...this.#handle(),
-      start: (given, _answer, { maxTokens, replacesContext, ...options }, onEvent) => {
+      start: (given, { maxTokens, replacesContext, ...options }, onEvent) => {
+        const answer = given as FakeAnswer;
         this.options.push(options);
         id = options.id;
-        prompt = [...given];
+        prompt = [...answer.prompt];
         const nSame = prompt.findIndex(
           (token, i) => token !== tokens[i] || i + 1 === prompt.length,
         );
@@ -270,7 +268,8 @@ export class FakeEngine implements EngineModule {
         prompt.splice(0, nKnown);
         const left = Array.from(text).slice(0, maxTokens);
         const tell = (said: Partial<EngineAnswerEvent>) => {
-          const { finishReason = 'none' } = said;
+          const { finishReason = 'none', text = '' } = said;
+          answer.said += text;
           onEvent({
             value: {
               ...{ nPromptDone, nCached: nKnown, nGenerated, promptMs: nPromptDone, decodeMs: 1 },
@@ -353,9 +352,8 @@ export class FakeEngine implements EngineModule {
         tokens.length = Math.max(nSame, 0);
         return tokens.length;
       },
-      commonPrefix: () => 0,
       giveImage: () => 1,
-      heldImages: () => new Int32Array(),
+      missingPictures: () => new Uint32Array(),
       nPositions: () => tokens.length,
       nCtx: () => nCtx,
       nBatch: () => nBatch,

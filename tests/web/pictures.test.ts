@@ -559,10 +559,17 @@ async function logprobsByHand(
   const session = value(
     model.newSession({ nCtx: 512, nBatch: 0, kKind: 'f32', vKind: 'f32', kvPool: 0 }),
   );
-  const tokens = [...value(model.encode(texts[0], true, true, 1))];
+  const encode = (content: string, addBos: boolean) =>
+    value(
+      model.tokens({
+        ...{ content, addBos, parseSpecial: true, prefix: '', onFull: 'error' },
+        ...{ nCtx: 0, maxTokens: 0, id: 1 },
+      }),
+    );
+  const tokens = [...encode(texts[0], true)];
   for (const [i, part] of pictures.parts().entries()) {
     if (part.nRows === 0) {
-      tokens.push(...value(model.encode(part.text, false, true, 1)));
+      tokens.push(...encode(part.text, false));
       continue;
     }
     const rows = value(pictures.rows(i)).slice();
@@ -570,9 +577,8 @@ async function logprobsByHand(
     session.giveImage(image);
     tokens.push(...engine.imageTokens(image));
   }
-  tokens.push(...value(model.encode(texts[1], false, true, 1)));
+  tokens.push(...encode(texts[1], false));
   const options = {
-    nKept: -1,
     ...Object.fromEntries(
       Object.entries(samplingRules).map(([name, rule]) => [name, rule.default]),
     ),
@@ -580,19 +586,15 @@ async function logprobsByHand(
     ...{ stop: [], logprobs: 3, lookup: 0, id: 1, replacesContext: true },
   };
   const answer = model.newAnswer({
-    ...{ tools: '', toolChoice: '', schema: '' },
-    ...{
-      indent: 0,
-      openObjects: false,
-      grammar: '',
-      prompt: '',
-      prefix: '',
-      maxThinkingTokens: -1,
-      id: 1,
+    ...{ jsonSchema: '', indent: 0, openObjects: false, grammar: '', maxThinkingTokens: -1 },
+    prompt: {
+      content: Int32Array.from(tokens),
+      ...{ addBos: false, parseSpecial: false, prefix: '', onFull: 'error' },
+      ...{ nCtx: 512, maxTokens: 1, id: 1 },
     },
   });
   const events: EngineAnswerEvent[] = [];
-  session.start(Int32Array.from(tokens), value(answer), options, (event) => {
+  session.start(value(answer), options, (event) => {
     events.push(value(event));
   });
   while (model.advance(50));

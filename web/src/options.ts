@@ -1,5 +1,6 @@
 // Checks options and fills in their defaults before anything is posted. The engine's numbers are
 // typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
+import { isConversation } from './conversation.ts';
 import { KingletError, messageOf } from './errors.ts';
 import type {
   Conversation,
@@ -416,10 +417,6 @@ export function checkedText(text: unknown, name = 'text'): string {
     );
   }
   return text;
-}
-
-function isConversation(prompt: string | ArrayLike<number> | Conversation): prompt is Conversation {
-  return typeof prompt === 'object' && 'variables' in prompt;
 }
 
 function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {

@@ -133,21 +133,14 @@ export interface Conversation {
   trustContent: boolean;
   /** Undefined if there are none. */
   pictures: Pictures | undefined;
-  /** The messages and tools are those of a request of OpenAI's API, for any template. */
-  isRequest?: boolean;
   /** A text after the conversation, as if a message said it. */
   saidLast?: string;
 }
 
-/** How a prompt relates to its session's context, and how its answer is read. */
+/** How a prompt relates to its session's context, and how long its answer may think. */
 export interface PromptPlace {
   /** The prompt is the whole context. What the session already holds of it is kept. */
   replacesContext: boolean;
-  /**
-   * Separate thoughts and calls of these tools, a JSON list, from the answer. Undefined: the answer is
-   * all text.
-   */
-  tools?: string | undefined;
   /** A thought is ended after so many tokens; undefined: by the model alone. */
   maxThinkingTokens?: number | undefined;
 }
@@ -162,7 +155,7 @@ export interface PostedRequest {
   trustContent: boolean;
 }
 
-/** The prompt of a generation. */
+/** The prompt of a generation. In the answer to a conversation, thoughts and calls are separate. */
 export interface PostedPrompt extends PromptPlace {
   content: string | Int32Array | Conversation;
   /** Undefined: true at the start of a context. */

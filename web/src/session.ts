@@ -12,7 +12,6 @@ import {
   checkedTokens,
   generateOptionNames,
   chatOptionNames,
-  jsonOf,
   postedGenerateOptions,
   postedPrompt,
   refuseUnknown,
@@ -88,7 +87,6 @@ export class Session {
     };
     const place = () => ({
       replacesContext: true,
-      tools: jsonOf('tools', tools ?? []),
       maxThinkingTokens: checkedThinking(maxThinkingTokens),
     });
     return this.#generation(prompt, generating, place, onImage);
@@ -219,15 +217,12 @@ export class Session {
       this.#client.cancel(id);
     };
     try {
+      const posted = postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place());
       if (signal?.aborted) {
         sink.abort(signal.reason);
-        const isChat = place().tools !== undefined;
-        const content = typeof prefix === 'string' ? prefix : ''; // the page cannot decode tokens
-        const message: ChatMessage = { role: 'assistant', content };
-        sink.end({ ...emptyResult(options.seed), ...(isChat && { message }) });
+        sink.end(emptyResult(posted, options.seed));
         return () => undefined;
       }
-      const posted = postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place());
       const generating = postedGenerateOptions(options, this.#model.sampling);
       id = this.#client.call(
         'generate',

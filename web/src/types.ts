@@ -550,7 +550,7 @@ export type ToolChoice =
 export interface ChatPromptOptions {
   /** End where the model's answer begins. Default true. */
   addGenerationPrompt?: boolean | undefined;
-  /** Tools that the model may call, if its template describes tools: see `info.knowsTools`. */
+  /** Tools that the model may call. If its template does not describe tools, a system message does. */
   tools?: readonly ChatTool[] | undefined;
   /** Further variables of the template, such as `enable_thinking: false`. */
   variables?: Record<string, unknown> | undefined;

@@ -97,8 +97,7 @@ export class Layout {
   #conversation(messages: readonly Said[], addGenerationPrompt: boolean): Conversation {
     const tools = this.tools.length > 0 ? this.tools : undefined;
     const options = { tools, addGenerationPrompt };
-    const given = conversationOf(merged(messages) as ChatMessage[], options);
-    return { ...given, isRequest: true };
+    return conversationOf(merged(messages) as ChatMessage[], options);
   }
 }
 

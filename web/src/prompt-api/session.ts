@@ -1,5 +1,4 @@
 import type { Kinglet } from '../kinglet.ts';
-import { jsonOf } from '../options.ts';
 import { controllerOf } from '../openai/answer-stream.ts';
 import type { FunctionCall } from '../openai/types.ts';
 import type { Session } from '../session.ts';
@@ -240,7 +239,7 @@ export class PromptSession extends EventTarget {
     const generation = session.start(
       chat,
       { ...options, maxTokens: model.info.nCtx },
-      { replacesContext: true, tools: jsonOf('tools', this.#layout.tools) },
+      { replacesContext: true },
     );
     let [text, written] = ['', ''];
     const calls: FunctionCall[] = [];

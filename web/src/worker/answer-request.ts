@@ -2,7 +2,7 @@
 import type { EngineAnswered, EngineRequest, EngineRequestEvent, EngineSession } from '#engine';
 import { KingletError } from '../errors.ts';
 import type { PostedImage, PostedRequest } from '../protocol.ts';
-import type { PicturePart } from './picture-reading.ts';
+import { giveRows, partsOf } from './conversation-pictures.ts';
 import type { LoadedModel } from './run-generation.ts';
 
 /** `body` is empty if the answer was a stream. */
@@ -28,51 +28,35 @@ export interface RequestRun extends LoadedModel {
 
 /** @throws KingletError of pictures, or because the session was closed. All others are answers. */
 export async function answerRequest(run: RequestRun): Promise<WholeAnswer> {
-  const read = await readRequest(run);
-  if ('status' in read) return read;
+  const { value: request, refusal } = run.model.newRequest({
+    ...{ ...run.request, nCtx: run.nCtx, id: run.id },
+  });
+  if (refusal) return refusal;
   try {
-    if (read.isDone()) return { status: 200, body: read.answer() };
-    if (read.isEncoding()) return await answer(run, read, undefined, () => run.isWanted());
-    return await run.inTurn((session, isWanted) => answer(run, read, session, isWanted));
-  } finally {
-    read.delete();
-  }
-}
-
-/** Reads the request, and its pictures if it has any. */
-async function readRequest(run: RequestRun): Promise<EngineRequest | WholeAnswer> {
-  const read = (pictures: PicturePart[][]) =>
-    run.api().read({
-      ...{ ...run.request, nCtx: run.nCtx, id: run.id },
-      pictures: pictures.map(withRows),
+    const images = request.pictures().map(imageAt);
+    const use = { ...run, onImage: () => undefined };
+    if (images.length > 0) {
+      const read = request.read(await partsOf(images, use));
+      if (read.refusal) return read.refusal;
+    }
+    if (request.isDone()) return { status: 200, body: request.answer() };
+    if (request.isEncoding()) return await answer(run, request, undefined, () => run.isWanted());
+    return await run.inTurn(async (session, isWanted) => {
+      if (images.length > 0) {
+        await giveRows(session, images, request.missingPictures(session), { ...use, isWanted });
+      }
+      return answer(run, request, session, isWanted);
     });
-  const first = read([]);
-  if (first.refusal) return first.refusal;
-  const urls = first.value.pictures();
-  if (urls.length === 0) return first.value;
-  first.value.delete();
-  const pictures: PicturePart[][] = [];
-  for (const url of urls) pictures.push(await readPicture(run, url));
-  const whole = read(pictures);
-  return whole.refusal ?? whole.value;
+  } finally {
+    request.delete();
+  }
 }
 
 /** Paths and file: URLs are refused, because messages may come from other people. */
-function readPicture({ pictures, id, isWanted }: RequestRun, url: string): Promise<PicturePart[]> {
-  if (!/^\s*(https?|data):/i.test(url)) {
-    const message = 'the url of an image_url must begin with "https:", "http:" or "data:"';
-    throw new KingletError('invalid_argument', message);
-  }
-  const image: PostedImage = { kind: 'url', url: url.trim() };
-  return pictures.read(image, { id, isWanted, needsRows: () => true, onStep: () => undefined });
-}
-
-function withRows(parts: PicturePart[]) {
-  return parts.map((part) => ({
-    ...part,
-    seesAll: Boolean(part.seesAll),
-    rows: part.rows ?? new Float32Array(),
-  }));
+function imageAt(url: string): PostedImage {
+  if (/^\s*(https?|data):/i.test(url)) return { kind: 'url', url: url.trim() };
+  const message = 'the url of an image_url must begin with "https:", "http:" or "data:"';
+  throw new KingletError('invalid_argument', message);
 }
 
 /** Computes vectors or scores, or writes the answer's choices, one after the other. */

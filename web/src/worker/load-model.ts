@@ -86,7 +86,7 @@ export async function loadModel(
         running = await starting;
       }
       const model = await load.run(running.engine);
-      return { running, model, name: model.name(fileName(named[0])) };
+      return { running, model, name: model.useFileName(fileName(named[0])) };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);

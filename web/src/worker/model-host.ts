@@ -1,6 +1,5 @@
 // The worker's end of the protocol: holds one model and answers the calls to it.
 import type {
-  EngineApi,
   EngineHeader,
   EngineKvKinds,
   EngineModel,
@@ -25,7 +24,6 @@ import type { FileDescription, KvPages, LoadProgress, ModelInfo, SessionInfo } f
 import { answerRequest } from './answer-request.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
-import { conversationPrompt } from './conversation-prompt.ts';
 import { unwrap } from './engine-error.ts';
 import { EngineLoop } from './engine-loop.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
@@ -35,7 +33,7 @@ import { loadVision } from './load-vision.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
-import { runGeneration } from './run-generation.ts';
+import { engineConversation, runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
 import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
@@ -130,12 +128,8 @@ export class ModelHost {
       embedTexts(this.#withWeights(), texts, options, this.#encodingWork(work)),
     score: ({ query, documents, truncate }, work) =>
       scoreTexts(this.#withWeights(), query, documents, truncate, this.#encodingWork(work)),
-    layOut: ({ saidLast = '', isRequest = false, ...conversation }, { id }) =>
-      unwrap(
-        this.#ready()
-          .api()
-          .layOut({ ...conversation, saidLast, isRequest, id }),
-      ),
+    layOut: ({ saidLast = '', ...conversation }, { id }) =>
+      unwrap(this.#ready().model.layOut({ ...conversation, pictures: undefined, saidLast, id })),
     tokenize: (takes, work) => this.#tokenize(takes, work),
     detokenize: ({ tokens, special }) => unwrap(this.#ready().model.decode(tokens, special)),
   };
@@ -314,12 +308,10 @@ export class ModelHost {
       },
     });
     const templates = templatesOf(model, options.chatTemplate);
-    let made: EngineApi | undefined;
-    const api = () => (made ??= model.newApi(name, options.chatTemplate ?? ''));
+    if (options.chatTemplate !== undefined) unwrap(model.useTemplate(options.chatTemplate));
     const pictures = this.#pictureReading(work, running, model, options, onReaderProgress);
     const loop = new EngineLoop(model);
-    this.#loaded = { engine: running.engine, model, api, pictures, loop };
-    if (options.chatTemplate !== undefined) unwrap(api().check());
+    this.#loaded = { engine: running.engine, model, pictures, loop };
     const images = options.mmproj && (await pictures.open(work));
     const { hasWeights, purpose } = model.info();
     const { nCtx = 0, kv } = options;
@@ -368,16 +360,15 @@ export class ModelHost {
     { text, addBos, parseSpecial }: TakesOf<'tokenize'>,
     work: Work,
   ): Promise<Int32Array> {
-    const { model, api, ...ready } = this.#ready();
-    if (typeof text === 'string') {
-      return unwrap(model.encode(text, addBos, parseSpecial, work.id));
-    }
-    const plan = {
-      ...({ onFull: 'error', nCtx: 0, maxTokens: 0 } as const),
-      ...{ addBos, prefix: new Int32Array() },
-    };
-    const run = { ...ready, ...work, api: api(), session: undefined, onImage: () => undefined };
-    return (await conversationPrompt(text, plan, run)).tokens;
+    const { model, pictures } = this.#ready();
+    const use = { ...work, pictures, onImage: () => undefined };
+    const content = typeof text === 'string' ? text : await engineConversation(text, use);
+    return unwrap(
+      model.tokens({
+        ...{ content, addBos, parseSpecial, prefix: '', onFull: 'error' },
+        ...{ nCtx: 0, maxTokens: 0, id: work.id },
+      }),
+    );
   }
 
   #newSession(id: number, { nCtx, kv, kvPool }: TakesOf<'newSession'>): MadeSession {

@@ -1,5 +1,5 @@
 // Reads pictures for a text model, and remembers the results.
-import type { VisionPart } from '#vision';
+import type { VisionPart, VisionReader } from '#vision';
 import { isDataUrl } from '../data-url.ts';
 import { KingletError } from '../errors.ts';
 import type { PostedImage } from '../protocol.ts';
@@ -20,9 +20,19 @@ export interface PicturePart extends VisionPart {
 }
 
 export interface PictureWork extends Work {
-  /** Returns whether the rows must be computed if they are not known. */
-  needsRows: (part: VisionPart) => boolean;
+  /** Whether the rows must be computed if they are not known. */
+  needsRows: boolean;
   onStep(done: number, total: number): void;
+}
+
+interface BegunPicture {
+  key: string;
+  /** Of the work that can end it. */
+  id: number;
+  reader: VisionReader;
+  /** The number of steps. */
+  total: number;
+  found: VisionPart[];
 }
 
 /** The most bytes of rows to remember. The last picture is remembered in any case. */
@@ -36,6 +46,8 @@ export class PictureReading {
   readonly #kept = new Map<string, PicturePart[]>();
   /** The key of the data that was found at each URL. */
   readonly #keyOfUrl = new Map<string, string>();
+  /** The picture that the reader knows, if nothing of it is computed yet. */
+  #begun: BegunPicture | undefined;
   /** Settles when the earlier pictures are read: the reader reads one picture at a time. */
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -71,38 +83,47 @@ export class PictureReading {
     if (url && key) this.#keyOfUrl.set(url, key);
     const same = this.#keptFor(key, work);
     if (same) return same;
+    if (this.#begun && this.#begun.key === key && this.#begun.id === work.id) {
+      return this.#compute(this.#begun, work);
+    }
     const picture = await decodePicture(data);
     this.#loaded ??= await this.#load(work);
-    return this.#compute(this.#loaded, picture, key, work);
+    return this.#begin(this.#loaded, picture, key, work);
   }
 
   /** Returns the remembered parts, if they have all rows that are needed. */
   #keptFor(key: string | undefined, { needsRows }: PictureWork): PicturePart[] | undefined {
     const parts = key === undefined ? undefined : this.#kept.get(key);
-    if (key === undefined || parts?.some((part) => isUnknown(part) && needsRows(part))) {
-      return undefined;
-    }
+    if (key === undefined || (needsRows && parts?.some(isUnknown))) return undefined;
     if (parts) this.#keep(key, parts);
     return parts;
   }
 
-  async #compute(
+  async #begin(
     { module, reader }: LoadedVision,
     { width, height, write }: DecodedPicture,
     keyOfData: string | undefined,
     work: PictureWork,
   ): Promise<PicturePart[]> {
     const nBytes = 3 * width * height;
+    this.#begun = undefined;
     const address = unwrap(reader.reserve(width, height));
     write(module.HEAPU8.subarray(address, address + nBytes));
     const total = unwrap(reader.begin(work.id));
     const found = reader.parts();
     const key = keyOfData ?? found.map(({ checksum }) => checksum).join();
+    this.#begun = { key, id: work.id, reader, total, found };
     const known = this.#keptFor(key, work);
     if (known) return known;
-    if (!found.some((part) => part.nRows > 0 && work.needsRows(part))) {
-      return this.#keep(key, found.map(withoutRows));
-    }
+    if (work.needsRows) return this.#compute(this.#begun, work);
+    return this.#keep(key, found.map(withoutRows));
+  }
+
+  async #compute(
+    { key, reader, total, found }: BegunPicture,
+    work: PictureWork,
+  ): Promise<PicturePart[]> {
+    this.#begun = undefined;
     for (let left = total; left > 0;) {
       work.onStep(total - left, total);
       await yieldToMessages();

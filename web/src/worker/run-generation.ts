@@ -2,41 +2,28 @@
 import type {
   EngineAnswer,
   EngineAnswerEvent,
-  EngineApi,
-  EngineImageRows,
+  EngineConversation,
   EngineModel,
   EngineModule,
   EngineResult,
   EngineSession,
 } from '#engine';
+import { isConversation } from '../conversation.ts';
 import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
 import type { Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { ChatMessage, GenerationResult, ImageProgress, Piece } from '../types.ts';
-import { conversationPrompt } from './conversation-prompt.ts';
+import { giveRows, partsOf } from './conversation-pictures.ts';
+import type { PictureUse } from './conversation-pictures.ts';
 import { unwrap } from './engine-error.ts';
 import type { EngineLoop } from './engine-loop.ts';
 import type { PictureReading } from './picture-reading.ts';
-
-/** A prompt with its tokens. */
-interface ReadPrompt {
-  tokens: Int32Array;
-  /** The pictures that must be given to the session. */
-  images: EngineImageRows[];
-  /** The chat template's own text at the end. */
-  end: string;
-  /** The number of messages that were left out. */
-  nDropped: number;
-  /** How many first tokens a full context keeps; -1: a full context ends the answer. */
-  nKept: number;
-}
+import { checkWanted } from './work.ts';
 
 /** A loaded model, and what it needs to answer. */
 export interface LoadedModel {
   engine: EngineModule;
   model: EngineModel;
-  /** Made when it is first needed, because it reads the chat templates. */
-  api: () => EngineApi;
   pictures: PictureReading;
   loop: EngineLoop;
 }
@@ -53,27 +40,18 @@ export interface GenerationRun extends LoadedModel {
 }
 
 export async function runGeneration(run: GenerationRun): Promise<GenerationResult> {
-  const result = await answered(run);
-  if (run.prompt.tools !== undefined) result.message = assistantMessage(result, prefixText(run));
-  return result;
-}
-
-async function answered(run: GenerationRun): Promise<GenerationResult> {
   const startedAt = performance.now();
-  if (!run.isWanted()) return emptyResult(run.options.seed);
-  const read = await unlessCancelled(() => readPrompt(run));
-  if (!read) return emptyResult(run.options.seed);
-  const answer = await unlessCancelled(() => newAnswer(run, read));
-  if (!answer) return emptyResult(run.options.seed);
+  const answer = await unlessCancelled(() => newAnswer(run));
+  if (!answer) return emptyResult(run.prompt, run.options.seed);
   try {
-    return await generate({ ...run, startedAt, read, answer });
+    return await generate(run, answer, startedAt);
   } finally {
     answer.delete();
   }
 }
 
 /** Returns undefined if the call was cancelled meanwhile. */
-async function unlessCancelled<T>(work: () => T | Promise<T>): Promise<T | undefined> {
+async function unlessCancelled<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
@@ -82,23 +60,57 @@ async function unlessCancelled<T>(work: () => T | Promise<T>): Promise<T | undef
   }
 }
 
-interface LaidOutRun extends GenerationRun {
-  startedAt: number;
-  read: ReadPrompt;
-  answer: EngineAnswer;
+/** Makes the prompt, and gives the session its pictures. */
+async function newAnswer(run: GenerationRun): Promise<EngineAnswer> {
+  checkWanted(run);
+  const { id, model, session, prompt, options } = run;
+  const { content, prefix = '', maxThinkingTokens = -1 } = prompt;
+  // A prompt at the start of a context begins with BOS, if the vocabulary asks for it.
+  const addBos = prompt.addBos ?? (prompt.replacesContext || session.nPositions() === 0);
+  const answer = unwrap(
+    model.newAnswer({
+      ...{ ...options, maxThinkingTokens },
+      prompt: {
+        content: isConversation(content) ? await engineConversation(content, run) : content,
+        ...{ addBos, prefix, parseSpecial: prompt.parseSpecial, onFull: prompt.onFull },
+        ...{ nCtx: session.nCtx(), maxTokens: options.maxTokens, id },
+      },
+    }),
+  );
+  try {
+    if (isConversation(content) && content.pictures) {
+      await giveRows(session, content.pictures.images, session.missingPictures(answer), run);
+    }
+    checkWanted(run);
+    return answer;
+  } catch (error) {
+    answer.delete();
+    throw error;
+  }
 }
 
-async function generate(run: LaidOutRun): Promise<GenerationResult> {
-  const { id, model, session, prompt, options, startedAt, read, answer } = run;
-  const result = emptyResult(options.seed);
-  if (!run.isWanted()) return result;
+/** Returns the conversation as the engine takes it, with the parts of its pictures. */
+export async function engineConversation(
+  { pictures, saidLast = '', ...conversation }: Conversation,
+  use: PictureUse,
+): Promise<EngineConversation> {
+  const { mark = '', images = [] } = pictures ?? {};
+  const parts = await partsOf(images, use);
+  return { ...conversation, saidLast, pictures: pictures && { mark, parts }, id: use.id };
+}
+
+async function generate(
+  run: GenerationRun,
+  answer: EngineAnswer,
+  startedAt: number,
+): Promise<GenerationResult> {
+  const { id, model, session, prompt, options } = run;
+  const result = emptyResult(prompt, options.seed);
   const { usage, timings } = result;
   const warnings = answer.warnings();
   if (warnings.length > 0) result.warnings = warnings;
-  const { tokens, images, nDropped, nKept } = read;
-  const engineOptions = { ...options, replacesContext: prompt.replacesContext, nKept, id };
-  for (const image of images) session.giveImage(image);
-  if (isConversation(prompt) && prompt.onFull !== 'error') result.dropped = nDropped;
+  const isChat = isConversation(prompt.content);
+  if (isChat && prompt.onFull !== 'error') result.dropped = answer.nDropped();
 
   const add = (event: EngineAnswerEvent) => {
     usage.promptTokens = event.nPromptDone;
@@ -108,13 +120,13 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
     timings.decodeMs = event.decodeMs;
     timings.guessedTokens = event.nGuessed;
     timings.keptTokens = event.nAccepted;
-    if (nKept >= 0) result.droppedTokens = event.nDropped;
+    if (prompt.onFull === 'shift') result.droppedTokens = event.nDropped;
     if (event.nGenerated === 1 && event.token >= 0) {
       timings.firstTokenMs = performance.now() - startedAt;
     }
     const said = saidBy(event);
     if (event.token >= 0 || isSomething(said)) {
-      addTo(result, said);
+      result.text += said.text;
       run.onPiece({ ...said, ...drawn(model, event, options.logprobs) });
     }
     if (event.finishReason !== 'none') result.finishReason = event.finishReason;
@@ -123,7 +135,7 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   await run.loop.run<EngineResult<EngineAnswerEvent>>({
     isWanted: () => run.isWanted(),
     begin: (onEvent) => {
-      session.start(tokens, answer, engineOptions, onEvent);
+      session.start(answer, { ...options, replacesContext: prompt.replacesContext, id }, onEvent);
     },
     read: (event) => add(unwrap(event)),
     cancel: () => {
@@ -132,7 +144,21 @@ async function generate(run: LaidOutRun): Promise<GenerationResult> {
   });
   timings.promptTokensPerSecond = rate(usage.promptTokens - usage.cachedTokens, timings.promptMs);
   timings.tokensPerSecond = rate(usage.completionTokens, timings.decodeMs);
-  return result;
+  return isChat ? withMessage(result, JSON.parse(answer.message()) as AnswerMessage) : result;
+}
+
+/** The engine's message of an answer. */
+interface AnswerMessage extends ChatMessage {
+  tool_calls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
+}
+
+function withMessage(result: GenerationResult, message: AnswerMessage): GenerationResult {
+  const { reasoning_content: reasoning, tool_calls: calls } = message;
+  return {
+    ...{ ...result, message },
+    ...(reasoning !== undefined && { reasoning }),
+    ...(calls && { toolCalls: calls.map(({ id, function: call }) => ({ id, ...call })) }),
+  };
 }
 
 type Said = Pick<Piece, 'text' | 'reasoning' | 'toolCalls'>;
@@ -143,82 +169,6 @@ function saidBy({ text, reasoning, toolCalls }: EngineAnswerEvent): Said {
     text,
     ...(reasoning !== '' && { reasoning }),
     ...(toolCalls.length > 0 && { toolCalls }),
-  };
-}
-
-type ConversationContent = PostedPrompt & { content: Conversation };
-
-function isConversation(prompt: PostedPrompt): prompt is ConversationContent {
-  return typeof prompt.content === 'object' && 'variables' in prompt.content;
-}
-
-async function readPrompt(run: GenerationRun): Promise<ReadPrompt> {
-  const { engine, session, options, prompt } = run;
-  const { onFull, parseSpecial, replacesContext } = prompt;
-  const nCtx = session.nCtx();
-  // A prompt at the start of a context begins with BOS, if the vocabulary asks for it.
-  const addBos = prompt.addBos ?? (replacesContext || session.nPositions() === 0);
-  const prefix = tokensOf(run, prompt.prefix ?? '', false, false);
-  if (isConversation(prompt)) {
-    const plan = { onFull, nCtx, maxTokens: options.maxTokens, addBos, prefix };
-    return conversationPrompt(prompt.content, plan, { ...run, api: run.api() });
-  }
-  const text = tokensOf(run, prompt.content as string | Int32Array, addBos, parseSpecial);
-  const tokens = Int32Array.from([...text, ...prefix]);
-  const nKept = onFull === 'shift' ? engine.countKept(tokens, nCtx) : -1;
-  return { tokens, images: [], end: '', nDropped: 0, nKept };
-}
-
-function tokensOf(
-  { model, id }: GenerationRun,
-  content: string | Int32Array,
-  addBos: boolean,
-  parseSpecial: boolean,
-): Int32Array {
-  if (typeof content !== 'string') return content;
-  return unwrap(model.encode(content, addBos, parseSpecial, id));
-}
-
-/** Returns the text with which the answer begins, as if the model had written it. */
-function prefixText({ model, prompt: { prefix = '' } }: GenerationRun): string {
-  return typeof prefix === 'string' ? prefix : unwrap(model.decode(prefix, true));
-}
-
-function newAnswer(run: GenerationRun, read: ReadPrompt): EngineAnswer {
-  const { model, api, prompt, options } = run;
-  const { tools, maxThinkingTokens = -1 } = prompt;
-  const { grammar, jsonSchema: schema, indent, openObjects } = options;
-  const toolChoice = isConversation(prompt) ? prompt.content.toolChoice : '';
-  const request = {
-    ...{ tools: tools ?? '', toolChoice, grammar, schema, indent, openObjects },
-    ...{ maxThinkingTokens, prompt: read.end },
-    prefix: prefixText(run),
-    id: run.id,
-  };
-  if (tools === undefined) return unwrap(model.newAnswer(request));
-  return unwrap(api().newAnswer(request));
-}
-
-function addTo(result: GenerationResult, { text, reasoning, toolCalls = [] }: Said): void {
-  result.text += text;
-  if (reasoning !== undefined) result.reasoning = (result.reasoning ?? '') + reasoning;
-  for (const { index, id = '', name = '', arguments: more } of toolCalls) {
-    const calls = (result.toolCalls ??= []);
-    const call = (calls[index] ??= { id, name, arguments: '' });
-    call.arguments += more;
-  }
-}
-
-/** Returns the answer as a message of the conversation. */
-function assistantMessage(
-  { text, reasoning, toolCalls }: GenerationResult,
-  prefix: string,
-): ChatMessage {
-  const calls = toolCalls?.map(({ id, ...call }) => ({ id, type: 'function', function: call }));
-  return {
-    ...{ role: 'assistant', content: prefix + text },
-    ...(reasoning !== undefined && { reasoning_content: reasoning }),
-    ...(calls && { tool_calls: calls }),
   };
 }
 
