@@ -1,6 +1,7 @@
 #include "answers/encoding_run.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace kinglet {
@@ -57,11 +58,17 @@ Result<std::vector<float>> EncodingRun::row(size_t text) {
     KINGLET_TRY(encoder.score(text, scores));
     return scores;
   }
-  std::vector<float> vector(encoder.embedding_size(text, wanted.pooling));
-  KINGLET_TRY(encoder.embed(text, wanted.pooling, vector));
-  if (wanted.n_numbers > 0) vector.resize(std::min<size_t>(wanted.n_numbers, vector.size()));
-  if (wanted.normalizes) normalize_length(vector);
-  return vector;
+  std::vector<float> numbers(encoder.embedding_size(text, wanted.pooling));
+  KINGLET_TRY(encoder.embed(text, wanted.pooling, numbers));
+  const size_t width = encoder.embedding_dim();
+  const size_t n_kept = wanted.n_numbers == 0 ? width : std::min<size_t>(wanted.n_numbers, width);
+  std::vector<float> kept;
+  for (size_t i = 0; i < numbers.size(); i += width) {
+    const auto vector = std::span(numbers).subspan(i, n_kept);
+    if (wanted.normalizes) normalize_length(vector);
+    kept.insert(kept.end(), vector.begin(), vector.end());
+  }
+  return kept;
 }
 
 }  // namespace kinglet

@@ -17,12 +17,13 @@
 
 namespace kinglet {
 
-// One row for each text.
+// One row for each text: its vector, the vectors of its tokens one after the other with
+// Pooling::none, or its scores with Pooling::rank.
 using Rows = std::vector<std::vector<float>>;
 
-// What is to be computed of texts: vectors, or scores with Pooling::rank.
+// What is to be computed of texts.
 struct Encoding {
-  std::vector<std::vector<TokenId>> texts;
+  std::vector<std::vector<TokenId>> texts = {};
   Pooling pooling = Pooling::mean;
   uint32_t n_numbers = 0;   // keep this many first numbers of each vector; 0: all
   bool normalizes = false;  // scale each vector to the length 1

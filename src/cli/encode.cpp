@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "answers/encoding_run.h"
 #include "base/format.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -34,27 +37,31 @@ TooLong too_long(const EncoderOptions& options) {
   return options.cuts ? TooLong::cut : TooLong::fail;
 }
 
-// Computes the group and calls print(index) for each of its texts.
+// Computes the texts and calls print() with the row of each.
 template <class Print>
-Status compute_group(TextGroup& group, const Print& print) {
-  if (group.n_texts() == 0) return {};
-  KINGLET_TRY(group.begin());
-  while (group.encoder().n_left() > 0) KINGLET_TRY(group.encoder().advance());
-  for (size_t i = 0; i < group.n_texts(); ++i) KINGLET_TRY(print(i));
+Status print_rows_of(EncodingRun& run, const Encoding& encoding, const Print& print) {
+  if (encoding.texts.empty()) return {};
+  Status status;
+  const auto deliver = [&](const Result<Rows>& rows) {
+    if (!rows.ok()) status = rows.error();
+    if (rows.ok()) std::for_each(rows.value().begin(), rows.value().end(), print);
+  };
+  run.submit({.encoding = encoding, .deliver = deliver});
+  while (run.is_busy()) run.advance();
   std::fflush(stdout);
-  group.clear();
-  return {};
+  return status;
 }
 
-// Calls print() for the text `tokens`, or, if that is empty, for each line of standard input.
-// tokens_of(line) returns the tokens of a line.
+// Calls print() with the row of the text `options.tokens` or, if that is empty, of each line of
+// standard input, as soon as the lines fill a group. tokens_of(line) returns the tokens of a line.
 template <class TokensOf, class Print>
-Status for_each_text(TextGroup& group, const std::vector<TokenId>& tokens,
-                     const TokensOf& tokens_of, const Print& print) {
-  if (!tokens.empty()) {
-    group.add(tokens);
-    return compute_group(group, print);
+Status encode(EncoderRun& run, const EncoderOptions& options, Encoding wanted,
+              const TokensOf& tokens_of, const Print& print) {
+  if (!options.tokens.empty()) {
+    wanted.texts = {options.tokens};
+    return print_rows_of(run.encoding, wanted, print);
   }
+  size_t n_tokens = 0;  // of wanted.texts
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {
     if (line.ends_with('\r')) line.pop_back();
@@ -64,64 +71,53 @@ Status for_each_text(TextGroup& group, const std::vector<TokenId>& tokens,
     if (!of_line.ok()) {
       return Error{of_line.error().code, cat(name, ": ", of_line.error().message)};
     }
-    group.add(std::move(of_line.value()));
-    if (group.is_full()) KINGLET_TRY(compute_group(group, print));
+    n_tokens += of_line.value().size();
+    wanted.texts.push_back(std::move(of_line.value()));
+    if (n_tokens < kGroupTokens) continue;
+    KINGLET_TRY(print_rows_of(run.encoding, wanted, print));
+    wanted.texts.clear();
+    n_tokens = 0;
   }
-  return compute_group(group, print);
+  return print_rows_of(run.encoding, wanted, print);
 }
 
-Status check_dimensions(const EmbedOptions& options, size_t n) {
-  if (options.dimensions <= n) return {};
-  return Error{ErrorCode::invalid_argument, cat("--dimensions: the model's vectors have ", n,
-                                                " numbers, not ", options.dimensions)};
-}
-
-Status print_embedding(Encoder& encoder, size_t text, Pooling pooling,
-                       const EmbedOptions& options) {
-  std::vector<float> numbers(encoder.embedding_size(text, pooling));
-  KINGLET_TRY(encoder.embed(text, pooling, numbers));
-  const size_t width = encoder.embedding_dim();
-  KINGLET_TRY(check_dimensions(options, width));
-  const size_t n_kept = options.dimensions == 0 ? width : options.dimensions;
-  std::vector<float> kept;
-  for (size_t i = 0; i < numbers.size(); i += width) {
-    const auto row = std::span(numbers).subspan(i, n_kept);
-    if (options.normalizes) normalize_length(row);
-    kept.insert(kept.end(), row.begin(), row.end());
-  }
-  std::printf("{\"pooling\":\"%s\",", std::string(pooling_name(pooling)).c_str());
-  if (pooling == Pooling::none) {
-    std::printf("\"token_embeddings\":");
-    print_rows(kept, n_kept);
-  } else {
-    std::printf("\"embedding\":");
-    print_numbers(kept);
-  }
-  std::printf("}\n");
-  return {};
+Result<Pooling> choose_pooling(const EmbedOptions& options, const ModelConfig& config) {
+  if (!options.pooling.empty()) return find_pooling(options.pooling);
+  auto of_file = file_pooling(config);
+  if (!of_file.ok()) of_file.error().message += "; choose with --pooling: mean, cls or last";
+  return of_file;
 }
 
 }  // namespace
 
 Status embed(const EmbedOptions& options) {
   KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
-  Pooling pooling = Pooling::none;
-  if (options.pooling.empty()) {
-    const auto of_file = file_pooling(run->loaded.model.config());
-    if (!of_file.ok()) {
-      return Error{of_file.error().code,
-                   cat(of_file.error().message, "; choose with --pooling: mean, cls or last")};
-    }
-    pooling = of_file.value();
-  } else {
-    KINGLET_ASSIGN(pooling, find_pooling(options.pooling));
+  const Model& model = run->loaded.model;
+  KINGLET_ASSIGN(const Pooling pooling, choose_pooling(options, model.config()));
+  KINGLET_TRY(check_makes_vectors(pooling));
+  const size_t n_all = model.weights().head.embedding_dim();
+  if (options.dimensions > n_all) {
+    return Error{ErrorCode::invalid_argument, cat("--dimensions: the model's vectors have ", n_all,
+                                                  " numbers, not ", options.dimensions)};
   }
-  return for_each_text(
-      run->group, options.encoder.tokens,
+  const size_t width = options.dimensions == 0 ? n_all : options.dimensions;
+  return encode(
+      *run, options.encoder,
+      {.pooling = pooling, .n_numbers = options.dimensions, .normalizes = options.normalizes},
       [&](const std::string& line) {
         return embedding_tokens(run->loaded, options.prompt + line, too_long(options.encoder));
       },
-      [&](size_t text) { return print_embedding(run->group.encoder(), text, pooling, options); });
+      [&](std::span<const float> numbers) {
+        std::printf("{\"pooling\":\"%s\",", std::string(pooling_name(pooling)).c_str());
+        if (pooling == Pooling::none) {
+          std::printf("\"token_embeddings\":");
+          print_rows(numbers, width);
+        } else {
+          std::printf("\"embedding\":");
+          print_numbers(numbers);
+        }
+        std::printf("}\n");
+      });
 }
 
 Status rerank(const RerankOptions& options) {
@@ -131,18 +127,15 @@ Status rerank(const RerankOptions& options) {
   KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
   KINGLET_TRY(check_ranks(run->loaded.model.config()));
   KINGLET_TRY(check_utf8("query", options.query));
-  std::vector<float> scores(run->loaded.model.config().n_labels);
-  return for_each_text(
-      run->group, options.encoder.tokens,
+  return encode(
+      *run, options.encoder, {.pooling = Pooling::rank},
       [&](const std::string& line) {
         return ranking_tokens(run->loaded, options.query, line, too_long(options.encoder));
       },
-      [&](size_t text) -> Status {
-        KINGLET_TRY(run->group.encoder().score(text, scores));
+      [](std::span<const float> scores) {
         std::printf("{\"score\":%.9g,\"scores\":", static_cast<double>(scores.front()));
         print_numbers(scores);
         std::printf("}\n");
-        return {};
       });
 }
 

@@ -3,11 +3,11 @@
 
 #include <memory>
 
+#include "answers/encoding_run.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "gguf/file.h"
-#include "model/text_group.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
@@ -37,10 +37,10 @@ void choose_sampling(const Model& model, const SamplerChoice& chosen, SamplerOpt
 struct EncoderRun {
   LanguageModel loaded;
   ThreadPool pool;
-  TextGroup group;
+  EncodingRun encoding;
 
   EncoderRun(LanguageModel model, size_t n_threads)
-      : loaded(std::move(model)), pool(n_threads), group(loaded.model, pool) {}
+      : loaded(std::move(model)), pool(n_threads), encoding(loaded.model, pool) {}
 };
 
 Result<std::unique_ptr<EncoderRun>> start_encoder(const EncoderOptions& options);

@@ -185,9 +185,7 @@ const float* Encoder::pool(size_t text, Pooling pooling) {
 }
 
 Status Encoder::embed(size_t text, Pooling pooling, std::span<float> embedding) {
-  if (pooling == Pooling::rank) {
-    return Error{ErrorCode::unsupported_feature, "a reranker computes scores, not embeddings"};
-  }
+  KINGLET_TRY(check_makes_vectors(pooling));
   KINGLET_TRY(check_text(text));
   KINGLET_TRY(check_output(text, embedding_size(text, pooling), embedding));
   const Head& head = model_->weights().head;

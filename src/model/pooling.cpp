@@ -42,15 +42,18 @@ Result<Pooling> file_pooling(const ModelConfig& config) {
 }
 
 Result<Pooling> vector_pooling(const ModelConfig& config) {
-  if (config.pooling == Pooling::rank) {
-    return Error{ErrorCode::unsupported_feature, "a reranker computes scores, not embeddings"};
-  }
+  if (config.pooling) KINGLET_TRY(check_makes_vectors(*config.pooling));
   if (config.pooling && config.pooling != Pooling::none) return *config.pooling;
   if (config.makes_text()) return Pooling::mean;
   return Error{
       ErrorCode::missing_metadata,
       cat(config.architecture->name, ".pooling_type is ", config.pooling ? "\"none\"" : "missing",
           ": the file does not tell how the states of a text's tokens become one vector")};
+}
+
+Status check_makes_vectors(Pooling pooling) {
+  if (pooling != Pooling::rank) return {};
+  return Error{ErrorCode::unsupported_feature, "a reranker computes scores, not embeddings"};
 }
 
 Status check_ranks(const ModelConfig& config) {

@@ -28,6 +28,9 @@ Result<Pooling> file_pooling(const ModelConfig& config);
 // ErrorCode::unsupported_feature (a reranker), missing_metadata.
 Result<Pooling> vector_pooling(const ModelConfig& config);
 
+// ErrorCode::unsupported_feature for Pooling::rank, which makes scores.
+Status check_makes_vectors(Pooling pooling);
+
 // ErrorCode::unsupported_feature if the model is not a reranker.
 Status check_ranks(const ModelConfig& config);
 

@@ -569,6 +569,12 @@ describe('embed and rerank', () => {
     const expected = all[0]!.embedding.slice(0, 5).map((x) => x / length);
     expect(Math.max(...differences(kept!.embedding, expected))).toBeLessThan(1e-6);
     expect(kept!.embedding).toHaveLength(5);
+    const ofTokens = ['--pooling', 'none', '--dimensions', '5', '--normalize'];
+    const [states] = lines(['embed', ...bert, ...ofTokens], texts[0]!);
+    for (const state of states!.token_embeddings) {
+      expect(state).toHaveLength(5);
+      expect(Math.hypot(...state)).toBeCloseTo(1);
+    }
     expect(lines(['embed', ...bert, '--prompt', 'text '], '0')).toEqual([all[0]]);
     expect(lines(['embed', ...bert, '--cut'], 'a '.repeat(500))).toHaveLength(1);
 
