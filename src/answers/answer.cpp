@@ -13,6 +13,9 @@ constexpr size_t kCallIdSize = 9;
 AnswerEvent AnswerEvents::read(GenerationStep step) {
   reader_.push(step.text, parts_);
   if (step.is_last()) reader_.end(parts_);
+  if (limit_ && step.token != kNoToken) {
+    limit_->accept(step.token, is_thinking_after(step.held), step.ends_character);
+  }
   AnswerEvent event{.added = take_parts(),
                     .token = {step.token, {}, std::move(step.top)},
                     .prompt = std::move(step.prompt),
@@ -33,6 +36,15 @@ AnswerEvent AnswerEvents::read(GenerationStep step) {
   const bool is_cut = !event.calls_tools && event.finish == FinishReason::stop;
   if (is_cut) event.finish = FinishReason::length;
   return event;
+}
+
+// Whether the answer is in a thought after `text`, which is not certain yet.
+bool AnswerEvents::is_thinking_after(std::string_view text) const {
+  if (text.empty()) return reader_.is_thinking();
+  AnswerReader ahead = reader_;
+  std::vector<AnswerPart> parts;
+  ahead.push(text, parts);
+  return ahead.is_thinking();
 }
 
 AnswerDelta AnswerEvents::take_parts() {
@@ -69,6 +81,7 @@ Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
 
 Result<AnswerEvent> Answer::step(uint32_t max_batch) {
   const Clock::time_point begin = Clock::now();
+  generation_.force(events_.forced());
   return read(generation_.step(max_batch), begin);
 }
 

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "chat/answer_plan.h"
+#include "chat/thought_limit.h"
 #include "session/generation.h"
 #include "session/session.h"
 #include "text/answer/answer_reader.h"
@@ -73,16 +75,21 @@ struct AnswerEvent {
 class AnswerEvents {
  public:
   explicit AnswerEvents(const AnswerPlan& plan)
-      : reader_(plan.reader()), n_calls_most_(plan.n_calls_most) {}
+      : reader_(plan.reader()), limit_(plan.thought_limit), n_calls_most_(plan.n_calls_most) {}
 
   // A call that is not whole was cut, whatever ended the answer: an answer that has one does not
   // finish with "stop".
   AnswerEvent read(GenerationStep step);
 
+  // Returns the token that must follow, or kNoToken.
+  TokenId forced() const { return limit_ ? limit_->next() : kNoToken; }
+
  private:
   AnswerDelta take_parts();
+  bool is_thinking_after(std::string_view text) const;
 
   AnswerReader reader_;
+  std::optional<ThoughtLimit> limit_;
   size_t n_calls_most_;
   std::vector<AnswerPart> parts_;
   size_t n_calls_ = 0;  // begun

@@ -71,7 +71,6 @@ AnswerReader AnswerPlan::reader() const {
 
 void AnswerPlan::constrain(GenerationOptions& options) const {
   for (const std::string_view mark : marks()) options.marks.emplace_back(mark);
-  options.thought_limit = thought_limit;
   options.grammar = grammar;
 }
 
@@ -93,7 +92,7 @@ Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& 
   if (is_all_text && !demands.must_call) plan.format.thoughts.reset();
   if (demands.n_thinking_most && demands.grammar.empty() && plan.format.thoughts) {
     const std::string_view end = plan.format.thoughts->end;
-    plan.thought_limit.emplace(plan.reader(), *demands.n_thinking_most,
+    plan.thought_limit.emplace(is_thinking, *demands.n_thinking_most,
                                tokenizer.encode(end, {.add_bos = false, .parse_special = true}));
   }
   return plan;

@@ -11,10 +11,10 @@
 
 #include "base/cancellation.h"
 #include "base/result.h"
+#include "chat/thought_limit.h"
 #include "json/json.h"
 #include "session/generation.h"
 #include "session/grammar.h"
-#include "session/thought_limit.h"
 #include "text/answer/answer_format.h"
 #include "text/answer/answer_reader.h"
 #include "text/tokenizer.h"

@@ -120,7 +120,6 @@ Generation::Generation(Session& session, const Tokenizer& tokenizer, uint32_t n_
       sampler_(options.sampler, session.model().config().vocab_size, session.model().kernels(),
                Dry::create(options.sampler, session.n_ctx(), session.model().config().vocab_size,
                            [&tokenizer](TokenId id) { return tokenizer.piece(id, true); })),
-      thought_limit_(options.thought_limit),
       decoder_(tokenizer, follows_added_token(session, tokenizer), options.marks),
       stop_(std::move(stop)) {
   if (options.grammar != nullptr) {
@@ -164,8 +163,9 @@ Result<GenerationStep> Generation::advance(uint32_t max_batch) {
   ++n_generated_;
   KINGLET_TRY(keep(step.token));
   const std::string text = decoder_.next(step.token);
-  if (thought_limit_) thought_limit_->accept(step.token, text);
+  step.ends_character = !text.empty();
   step.text = stop_.next(text);
+  step.held = stop_.held();
   return step;
 }
 
@@ -239,8 +239,7 @@ Status Generation::draw(GenerationStep& step) {
 }
 
 TokenId Generation::draw_token() {
-  const TokenId forced = thought_limit_ ? thought_limit_->next() : kNoToken;
-  if (forced != kNoToken && (!constraint_ || constraint_->allows(forced))) return forced;
+  if (forced_ != kNoToken && (!constraint_ || constraint_->allows(forced_))) return forced_;
   for (const TokenId id : tokenizer_->vocabulary().suppressed()) {
     session_->logits()[static_cast<size_t>(id)] = kRefusedLogit;
   }

@@ -17,7 +17,6 @@
 #include "session/sampler.h"
 #include "session/session.h"
 #include "session/stop_strings.h"
-#include "session/thought_limit.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -56,7 +55,6 @@ struct GenerationOptions {
   // The most tokens that are guessed at once if the context repeats itself: see prompt_lookup.h.
   // The answer is the same with any number.
   uint32_t n_lookup = kMostGuesses;
-  std::optional<ThoughtLimit> thought_limit;
   // Ends the generation in the middle of a step. That step is undone; it is the last.
   Cancellation cancellation;
 };
@@ -79,6 +77,9 @@ struct GenerationStep {
   uint32_t n_accepted = 0;     // … of them, those that were sampled: their steps cost nothing
   uint32_t n_dropped = 0;      // tokens that a full context dropped so far
   std::string text;            // complete UTF-8 characters that are now certain; may be empty
+  std::string held;            // further ones, which may begin a stop string
+  // The last byte of the token is the last one of a character that is shown.
+  bool ends_character = false;
   // With n_logprobs: of the sampled token, and of the best tokens (their `weight`).
   float logprob = 0;
   std::vector<Candidate> top;
@@ -102,6 +103,9 @@ class Generation {
   // Computes a batch of at most max_batch > 0 tokens of the prompt, or samples one token. Must not
   // be called after the last step. Errors: those of Session::append; grammar_dead_end.
   Result<GenerationStep> step(uint32_t max_batch = UINT32_MAX);
+
+  // Lets the next steps sample this token where the grammar allows it; kNoToken: any token.
+  void force(TokenId token) { forced_ = token; }
 
   // Ends the generation early. Returns its last step, with the text that was held back. Must not be
   // called after the last step. Errors: those of Session::abandon().
@@ -144,12 +148,12 @@ class Generation {
   uint32_t n_dropped_ = 0;
   bool shifts_context_;
   uint32_t n_kept_;
+  TokenId forced_ = kNoToken;
   bool is_full_ = false;  // the sampled token has no room in the context
   Cancellation cancellation_;
   PromptLookup lookup_;
   Sampler sampler_;
   std::optional<Constraint> constraint_;
-  std::optional<ThoughtLimit> thought_limit_;
   std::optional<Logprobs> logprobs_;
   StreamDecoder decoder_;
   StopStrings stop_;

@@ -32,6 +32,9 @@ class StopStrings {
   // Returns the text that was held back, at the end of the text.
   std::string finish();
 
+  // The text that is held back: it may begin a stop string.
+  const std::string& held() const { return held_; }
+
   bool found() const { return found_; }
 
  private:
@@ -50,7 +53,7 @@ class StopStrings {
   StopStrings() = default;
 
   std::vector<Search> searches_;
-  std::string held_;  // may be the beginning of a stop string
+  std::string held_;
   bool found_ = false;
 };
 

@@ -71,6 +71,24 @@ TEST(AnswerEvents, AddTheSameHoweverTheTextIsCut) {
   }
 }
 
+TEST(AnswerEvents, EndThoughtsThatAreTooLong) {
+  AnswerPlan limited = plan();
+  limited.thought_limit.emplace(false, 1, std::vector<TokenId>{90});
+  AnswerEvents events(limited);
+  const auto forced_after = [&](std::string_view text, std::string_view held = {}) {
+    GenerationStep next = step(text);
+    next.held = held;
+    next.ends_character = true;
+    events.read(std::move(next));
+    return events.forced();
+  };
+  EXPECT_EQ(forced_after("<think>"), kNoToken);
+  EXPECT_EQ(forced_after("Hm"), 90);
+  // The model ends the thought itself, and a stop string may begin with its mark.
+  EXPECT_EQ(forced_after("", "</think>"), kNoToken);
+  EXPECT_EQ(forced_after("</think>Well."), kNoToken);
+}
+
 TEST(AnswerEvents, HaveNoMoreCallsThanThePlanAllows) {
   AnswerPlan one_call = plan();
   one_call.n_calls_most = 1;

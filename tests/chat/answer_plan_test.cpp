@@ -75,9 +75,7 @@ TEST_F(AnswerPlanTest, BeginsJsonAfterTheThought) {
 
 TEST_F(AnswerPlanTest, LimitsThoughtsWhereThereMayBeSome) {
   const auto limit_of = [](const Result<AnswerPlan>& planned) {
-    GenerationOptions options;
-    planned.value().constrain(options);
-    return options.thought_limit;
+    return planned.value().thought_limit;
   };
   const auto limit = limit_of(plan({.n_thinking_most = 0}, "<think>"));
   ASSERT_TRUE(limit);
