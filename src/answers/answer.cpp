@@ -1,5 +1,7 @@
 #include "answers/answer.h"
 
+#include <utility>
+
 #include "base/random_name.h"
 
 namespace kinglet {
@@ -10,32 +12,39 @@ constexpr size_t kCallIdSize = 9;
 
 }  // namespace
 
-AnswerEvent AnswerEvents::read(GenerationStep step) {
+AnswerEvent AnswerEvents::read(GenerationStep step, Clock::time_point begin) {
   reader_.push(step.text, parts_);
   if (step.is_last()) reader_.end(parts_);
   if (limit_ && step.token != kNoToken) {
     limit_->accept(step.token, is_thinking_after(step.held), step.ends_character);
   }
+  count(step, begin);
   AnswerEvent event{.added = take_parts(),
                     .token = {step.token, {}, std::move(step.top)},
                     .prompt = std::move(step.prompt),
                     .n_computed = step.n_computed,
                     .finish = step.finish};
-  if (step.token != kNoToken) {
-    event.token.logprob = step.logprob;
-    ++counts_.n_generated;
-  }
-  counts_.n_prompt_done = step.n_prompt_done;
+  if (step.token != kNoToken) event.token.logprob = step.logprob;
   if (!event.added.thought.empty()) counts_.n_thought = counts_.n_generated;
-  counts_.n_guessed = step.n_guessed;
-  counts_.n_accepted = step.n_accepted;
-  counts_.n_dropped = step.n_dropped;
   event.counts = counts_;
   if (!event.is_last() || n_calls_ == 0) return event;
   event.calls_tools = reader_.has_whole_calls(n_calls_most_);
   const bool is_cut = !event.calls_tools && event.finish == FinishReason::stop;
   if (is_cut) event.finish = FinishReason::length;
   return event;
+}
+
+void AnswerEvents::count(const GenerationStep& step, Clock::time_point begin) {
+  const bool is_prompt = step.token == kNoToken && !step.is_last();
+  const Clock::time_point end = Clock::now();
+  (is_prompt ? counts_.prompt_seconds : counts_.decode_seconds) +=
+      std::chrono::duration<double>(end - (is_prompt ? begin : last_)).count();
+  last_ = end;
+  counts_.n_prompt_done = step.n_prompt_done;
+  counts_.n_generated += step.token != kNoToken;
+  counts_.n_guessed = step.n_guessed;
+  counts_.n_accepted = step.n_accepted;
+  counts_.n_dropped = step.n_dropped;
 }
 
 // Whether the answer is in a thought after `text`, which is not certain yet.
@@ -80,25 +89,15 @@ Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
 }
 
 Result<AnswerEvent> Answer::step(uint32_t max_batch) {
-  const Clock::time_point begin = Clock::now();
+  const auto begin = AnswerEvents::Clock::now();
   generation_.force(events_.forced());
-  return read(generation_.step(max_batch), begin);
+  KINGLET_ASSIGN(GenerationStep step, generation_.step(max_batch));
+  return events_.read(std::move(step), begin);
 }
 
-Result<AnswerEvent> Answer::cancel() { return read(generation_.cancel(), Clock::now()); }
-
-Result<AnswerEvent> Answer::read(Result<GenerationStep> step, Clock::time_point begin) {
-  if (!step.ok()) return step.error();
-  const bool is_prompt = step.value().token == kNoToken && !step.value().is_last();
-  const Clock::time_point end = Clock::now();
-  (is_prompt ? counts_.prompt_seconds : counts_.decode_seconds) +=
-      std::chrono::duration<double>(end - (is_prompt ? begin : last_)).count();
-  last_ = end;
-  AnswerEvent event = events_.read(std::move(step.value()));
-  event.counts.n_cached = counts_.n_cached;
-  event.counts.prompt_seconds = counts_.prompt_seconds;
-  event.counts.decode_seconds = counts_.decode_seconds;
-  return event;
+Result<AnswerEvent> Answer::cancel() {
+  KINGLET_ASSIGN(GenerationStep step, generation_.cancel());
+  return events_.read(std::move(step));
 }
 
 }  // namespace kinglet

@@ -74,17 +74,23 @@ struct AnswerEvent {
 // Reads the steps of a generation.
 class AnswerEvents {
  public:
-  explicit AnswerEvents(const AnswerPlan& plan)
-      : reader_(plan.reader()), limit_(plan.thought_limit), n_calls_most_(plan.n_calls_most) {}
+  using Clock = std::chrono::steady_clock;
 
-  // A call that is not whole was cut, whatever ended the answer: an answer that has one does not
-  // finish with "stop".
-  AnswerEvent read(GenerationStep step);
+  // `n_cached`: tokens of the prompt that were found in the context.
+  explicit AnswerEvents(const AnswerPlan& plan, uint32_t n_cached = 0)
+      : reader_(plan.reader()), limit_(plan.thought_limit), n_calls_most_(plan.n_calls_most) {
+    counts_.n_cached = n_cached;
+  }
+
+  // Reads a step that was begun at `begin`. A call that is not whole was cut, whatever ended the
+  // answer: an answer that has one does not finish with "stop".
+  AnswerEvent read(GenerationStep step, Clock::time_point begin = Clock::now());
 
   // Returns the token that must follow, or kNoToken.
   TokenId forced() const { return limit_ ? limit_->next() : kNoToken; }
 
  private:
+  void count(const GenerationStep& step, Clock::time_point begin);
   AnswerDelta take_parts();
   bool is_thinking_after(std::string_view text) const;
 
@@ -94,6 +100,7 @@ class AnswerEvents {
   std::vector<AnswerPart> parts_;
   size_t n_calls_ = 0;  // begun
   AnswerCounts counts_;
+  Clock::time_point last_ = Clock::now();  // the end of the last step
 };
 
 class Answer {
@@ -111,19 +118,11 @@ class Answer {
   const Generation& generation() const { return generation_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Answer(Generation generation, const AnswerPlan& plan)
-      : generation_(std::move(generation)), events_(plan) {
-    counts_.n_cached = generation_.n_prompt_done();
-  }
-
-  Result<AnswerEvent> read(Result<GenerationStep> step, Clock::time_point begin);
+      : generation_(std::move(generation)), events_(plan, generation_.n_prompt_done()) {}
 
   Generation generation_;
   AnswerEvents events_;
-  AnswerCounts counts_;                    // what a step does not say
-  Clock::time_point last_ = Clock::now();  // the end of the last step
 };
 
 }  // namespace kinglet
