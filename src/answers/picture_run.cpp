@@ -23,10 +23,6 @@ size_t bytes_of(std::span<const ImagePart> parts) {
 }  // namespace
 
 Status PictureRun::begin() {
-  if (model_ == nullptr) {
-    return Error{ErrorCode::unsupported_feature,
-                 "this server was started without --mmproj and cannot read images"};
-  }
   KINGLET_ASSIGN(reader_, ImageReader::create(*model_, pool_));
   const Picture picture = std::move(jobs_.front().picture);
   return reader_->begin(picture.view(), jobs_.front().cancellation);

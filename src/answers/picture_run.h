@@ -30,8 +30,7 @@ class PictureRun {
   // The most bytes of rows that are kept.
   static constexpr size_t kMostKept = size_t{64} << 20;
 
-  // The model and the pool must outlive the object. If `model` is null, jobs fail with
-  // ErrorCode::unsupported_feature.
+  // The model and the pool must outlive the object. If `model` is null, there must be no jobs.
   PictureRun(const VisionModel* model, ThreadPool& pool) : model_(model), pool_(pool) {}
 
   bool is_busy() const { return !jobs_.empty(); }

@@ -21,11 +21,12 @@
 namespace kinglet::server {
 
 struct SchedulerOptions {
-  SequenceOptions session;              // options of each answer's session
-  uint32_t pool_positions = 0;          // of all sessions together; at least n_ctx is used
-  uint32_t n_parallel = 4;              // the most answers that are computed at a time
-  uint32_t n_queue = 64;                // the most requests that wait
-  const VisionModel* vision = nullptr;  // reads pictures; must outlive the scheduler; null: none
+  SequenceOptions session;      // options of each answer's session
+  uint32_t pool_positions = 0;  // of all sessions together; at least n_ctx is used
+  uint32_t n_parallel = 4;      // the most answers that are computed at a time
+  uint32_t n_queue = 64;        // the most requests that wait
+  const VisionModel* vision =
+      nullptr;  // must outlive the scheduler; null: there are no PictureJobs
 };
 
 class Scheduler {
