@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/format.h"
 #include "session/image_prompt.h"
+#include "text/tool_results.h"
 
 namespace kinglet {
 namespace {
@@ -17,27 +17,13 @@ size_t count(std::string_view text, std::string_view mark) {
   return n;
 }
 
-// Finds the calls that results answer: by their ids, the latest that has the id; otherwise a result
-// answers the latest message with calls.
 std::vector<MessagePlace> places_of(const Json& list) {
+  const auto answered = answered_calls(list);
   std::vector<MessagePlace> places;
-  std::unordered_map<std::string_view, size_t> calls;  // the messages that made them, by id
-  std::optional<size_t> latest;
   for (size_t i = 0; i < list.size(); ++i) {
-    const Json& message = list[i];
-    const std::string* role = message.find_string("role");
-    MessagePlace place{.role = role == nullptr ? "" : *role};
-    if (place.role == "tool") {
-      const std::string* id = message.find_string("tool_call_id");
-      const auto found = id == nullptr ? calls.end() : calls.find(*id);
-      place.call = found == calls.end() ? latest : found->second;
-    }
-    const Json& made = message["tool_calls"];
-    for (size_t call = 0; made.is_array() && call < made.size(); ++call) {
-      latest = i;
-      if (const std::string* id = made[call].find_string("id")) calls.insert_or_assign(*id, i);
-    }
-    places.push_back(std::move(place));
+    const std::string* role = list[i].find_string("role");
+    places.push_back({.role = role == nullptr ? "" : *role});
+    if (answered[i]) places.back().call = answered[i]->message;
   }
   return places;
 }

@@ -11,6 +11,7 @@
 #include "base/misspelling.h"
 #include "json/json.h"
 #include "text/jinja/json.h"
+#include "text/tool_results.h"
 
 namespace kinglet {
 namespace {
@@ -185,43 +186,10 @@ bool has_role(const jinja::Value& message, std::string_view role) {
   return found != nullptr && found->as_bytes() == role;
 }
 
-// Adds the name of the tool to results that have none: of the call with the result's id or, without
-// ids, of the call at the same place.
-void name_results(jinja::List& messages, const Cancellation& cancellation) {
-  constexpr size_t kMostCompared = 1000;  // ids of calls, each with the ids of all results
-  std::vector<std::pair<std::string_view, jinja::Value>> calls_by_id;  // names of the last calls
-  jinja::List by_place;
-  size_t place = 0;
-  for (jinja::Value& message : messages) {
-    if (cancellation.requested()) return;
-    if (const auto* calls = member(message, "tool_calls", jinja::Kind::list)) {
-      calls_by_id.clear();
-      by_place.clear();
-      place = 0;
-      for (const jinja::Value& call : calls->items()) {
-        const jinja::Value* id = text_in(call, "id");
-        const jinja::Value* function = member(call, "function", jinja::Kind::dict);
-        const jinja::Value* name = text_in(function == nullptr ? call : *function, "name");
-        by_place.push_back(name == nullptr ? jinja::Value::none() : *name);
-        if (id != nullptr && calls_by_id.size() < kMostCompared) {
-          calls_by_id.emplace_back(id->as_bytes(), by_place.back());
-        }
-      }
-    }
-    if (!has_role(message, "tool")) continue;
-    const size_t own_place = place++;
-    if (text_in(message, "name") != nullptr) continue;
-    const jinja::Value* id = text_in(message, "tool_call_id");
-    jinja::Value name;
-    if (id != nullptr && !calls_by_id.empty()) {
-      for (const auto& [known, of_call] : calls_by_id) {
-        if (known == id->as_bytes()) name = of_call;
-      }
-    } else if (own_place < by_place.size()) {
-      name = by_place[own_place];
-    }
-    if (name.is(jinja::Kind::text)) message = with(message, "name", name);
-  }
+// Adds the name of the tool to a result that has none.
+void name_result(jinja::Value message, std::string_view tool) {
+  if (tool.empty() || text_in(message, "name") != nullptr) return;
+  set(message.entries(), "name", jinja::value_of(std::string(tool)));
 }
 
 // Returns what a tool has answered: a value if it is the JSON of an object or a list, or else text.
@@ -354,10 +322,13 @@ Result<jinja::Dict> chat_variables(const Json& json, const Cancellation& cancell
   for (size_t i = 0; i < messages->size() && !cancellation.requested(); ++i) {
     KINGLET_TRY(check_role((*messages)[i], i));
   }
+  const auto answered = answered_calls(*messages, cancellation);
   jinja::Value variables = jinja::value_of(json, cancellation);
   if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
-  for (const jinja::Value& message : variables.entries().find("messages")->items()) {
-    own_role(message);
+  const jinja::List& list = variables.entries().find("messages")->items();
+  for (size_t i = 0; i < list.size(); ++i) {
+    own_role(list[i]);
+    if (answered[i]) name_result(list[i], answered[i]->tool);
   }
   return std::move(variables.entries());
 }
@@ -407,7 +378,6 @@ Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& n
   const jinja::Value* given = variables.find("messages");
   jinja::List messages;
   if (given != nullptr && given->is(jinja::Kind::list)) messages = given->items();
-  name_results(messages, cancellation);
   if (reads_responses_) messages = with_responses(messages, cancellation);
   const bool has_calls = any_has(messages, "tool_calls", jinja::Kind::list);
   const bool has_thoughts =

@@ -36,8 +36,8 @@ struct ChatText {
 
 // Returns the variables of a template from a JSON object: `messages` and any others (`tools`,
 // `add_generation_prompt` …). All texts in it count as said by the conversation, except the names
-// of roles, because some templates make control tokens of them. Fails with
-// ErrorCode::invalid_argument or cancelled.
+// of roles, because some templates make control tokens of them. A result of a tool also has the
+// `name` of the tool. Fails with ErrorCode::invalid_argument or cancelled.
 Result<jinja::Dict> chat_variables(const Json& json, const Cancellation& cancellation = {});
 
 // Returns the source of the built-in template called `name`. Fails with
@@ -65,8 +65,8 @@ class ChatTemplate {
   // values, or JSON text, whose numbers stay as they are spelled. The template gets values, as in
   // transformers; but text as it is given, if the template can only join it. Thoughts of a message,
   // in its `reasoning_content`, are given under every name that the template reads. A result of a
-  // tool also has the `name` of the tool. It becomes one of the `tool_responses` of the message
-  // with the calls, if the template reads these and no messages of role "tool". Errors:
+  // tool becomes one of the `tool_responses` of the message with the calls, if the template reads
+  // these and no messages of role "tool". Errors:
   // invalid_argument (the template refuses the conversation; the message is the template's),
   // out_of_memory (the template exceeds the limits of interpreter.h), cancelled.
   Result<ChatText> render(jinja::Dict variables, const jinja::Now& now,

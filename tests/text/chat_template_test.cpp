@@ -319,6 +319,12 @@ TEST(ChatTemplate, IsGivenTheNamesOfTheToolsThatAnswered) {
   EXPECT_EQ(of_results(R"({"role": "tool", "tool_call_id": "3", "content": ""})"), ":3 ");
   EXPECT_EQ(of_messages(kSource, R"([{"role": "tool", "tool_call_id": "2", "content": ""}])"),
             ":2 ");
+  // A result may come after further calls, whose ids may be those of earlier ones.
+  EXPECT_EQ(of_results(R"({"role": "assistant", "content": "", "tool_calls": [
+                            {"id": "1", "function": {"name": "h", "arguments": {}}}]},
+                          {"role": "tool", "tool_call_id": "2", "content": ""},
+                          {"role": "tool", "tool_call_id": "1", "content": ""})"),
+            "g:2 h:1 ");
 }
 
 // Like the first templates of Gemma 4: each message is a turn, whatever its role.

@@ -1,0 +1,25 @@
+// Finds the calls of tools that the messages of a conversation answer.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "json/json.h"
+
+namespace kinglet {
+
+struct AnsweredCall {
+  size_t message;              // the index of the message with the call
+  std::string_view tool = {};  // the tool's name in that message; empty: unknown
+};
+
+// Returns for each message the call whose result it is: the latest one with its id; or, if there
+// are no ids, the one at the same place in the latest message with calls. If the id is unknown, the
+// result belongs to that message, but to no known tool. nullopt: it is no result of a call.
+std::vector<std::optional<AnsweredCall>> answered_calls(const Json& messages,
+                                                        const Cancellation& cancellation = {});
+
+}  // namespace kinglet
