@@ -36,10 +36,9 @@ AnswerEvent AnswerEvents::read(GenerationStep step, Clock::time_point begin) {
 
 void AnswerEvents::count(const GenerationStep& step, Clock::time_point begin) {
   const bool is_prompt = step.token == kNoToken && !step.is_last();
-  const Clock::time_point end = Clock::now();
   (is_prompt ? counts_.prompt_seconds : counts_.decode_seconds) +=
-      std::chrono::duration<double>(end - (is_prompt ? begin : last_)).count();
-  last_ = end;
+      seconds_since(is_prompt ? begin : last_);
+  last_ = Clock::now();
   counts_.n_prompt_done = step.n_prompt_done;
   counts_.n_generated += step.token != kNoToken;
   counts_.n_guessed = step.n_guessed;
@@ -89,7 +88,7 @@ Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
 }
 
 Result<AnswerEvent> Answer::step(uint32_t max_batch) {
-  const auto begin = AnswerEvents::Clock::now();
+  const Clock::time_point begin = Clock::now();
   generation_.force(events_.forced());
   KINGLET_ASSIGN(GenerationStep step, generation_.step(max_batch));
   return events_.read(std::move(step), begin);

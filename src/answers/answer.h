@@ -2,7 +2,6 @@
 // thoughts and calls of tools.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "chat/answer_plan.h"
 #include "chat/thought_limit.h"
@@ -43,10 +43,10 @@ struct AnswerCounts {
   uint32_t n_prompt_done = 0;  // of the prompt: computed, or found in the context
   uint32_t n_cached = 0;       // … of them, those found in the context
   uint32_t n_generated = 0;
-  uint32_t n_thought = 0;   // generated up to the end of the last thought
-  uint32_t n_guessed = 0;   // see GenerationStep
-  uint32_t n_accepted = 0;  // see GenerationStep
-  uint32_t n_dropped = 0;   // see GenerationStep
+  uint32_t n_thought = 0;     // generated up to the end of the last thought
+  uint32_t n_guessed = 0;     // see GenerationStep
+  uint32_t n_accepted = 0;    // see GenerationStep
+  uint32_t n_dropped = 0;     // see GenerationStep
   double prompt_seconds = 0;
   double decode_seconds = 0;  // also that of others' steps, which may have computed a token
 
@@ -74,8 +74,6 @@ struct AnswerEvent {
 // Reads the steps of a generation.
 class AnswerEvents {
  public:
-  using Clock = std::chrono::steady_clock;
-
   // `n_cached`: tokens of the prompt that were found in the context.
   explicit AnswerEvents(const AnswerPlan& plan, uint32_t n_cached = 0)
       : reader_(plan.reader()), limit_(plan.thought_limit), n_calls_most_(plan.n_calls_most) {

@@ -5,16 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "base/clock.h"
 #include "model/cpu_sequence.h"
 
 namespace kinglet {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 uint32_t pages_of(uint64_t n_positions, uint32_t page) {
   return static_cast<uint32_t>((n_positions + page - 1) / page);

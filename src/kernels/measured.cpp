@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <utility>
 
+#include "base/clock.h"
 #include "kernels/instruction_sets.h"
 
 namespace kinglet {
@@ -32,15 +32,11 @@ class Recorder {
   LatencyHistogram latencies_;
 };
 
-using Clock = std::chrono::steady_clock;
-
 // Records the time from its construction to its destruction.
 class Stopwatch {
  public:
   explicit Stopwatch(Recorder& recorder) : recorder_(recorder), begin_(Clock::now()) {}
-  ~Stopwatch() {
-    recorder_.add(std::chrono::duration<double, std::micro>(Clock::now() - begin_).count());
-  }
+  ~Stopwatch() { recorder_.add(1e6 * seconds_since(begin_)); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "server/api.h"
 #include "server/mailbox.h"
 #include "server/metrics.h"

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "server/mailbox.h"
+#include "base/clock.h"
 #include "server/request_head.h"
 
 namespace kinglet::server {

@@ -15,12 +15,6 @@
 
 namespace kinglet::server {
 
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // Receives the results of one job.
 template <class T>
 class Mailbox {

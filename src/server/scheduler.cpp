@@ -1,8 +1,6 @@
 #include "server/scheduler.h"
 
-#include <chrono>
-
-#include "server/mailbox.h"
+#include "base/clock.h"
 
 namespace kinglet::server {
 namespace {

@@ -1,9 +1,9 @@
 #include "session/thread_choice.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "model/scratch.h"
 #include "model/step.h"
 
@@ -52,10 +52,9 @@ class Measurement {
   double seconds(size_t n_threads) {
     pool_.limit(n_threads);
     multiply_next();  // wakes the threads that take part
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
+    const Clock::time_point begin = Clock::now();
     for (size_t i = 0; i < kRounds; ++i) multiply_next();
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return seconds_since(begin);
   }
 
   void multiply_next() {

@@ -23,8 +23,6 @@
 namespace kinglet::fuzz {
 namespace {
 
-using server::Clock;
-
 constexpr uint32_t kContext = 64;
 constexpr uint64_t kMostSentPixels = 1 << 16;
 // How long an answer may take. It takes a second of a processor with sanitizers, and on a busy
