@@ -35,7 +35,7 @@ AnswerEvent AnswerEvents::read(GenerationStep step, Clock::time_point begin) {
 }
 
 void AnswerEvents::count(const GenerationStep& step, Clock::time_point begin) {
-  const bool is_prompt = step.token == kNoToken && !step.is_last();
+  const bool is_prompt = counts_.n_generated == 0 && !step.is_last();
   (is_prompt ? counts_.prompt_seconds : counts_.decode_seconds) +=
       seconds_since(is_prompt ? begin : last_);
   last_ = Clock::now();

@@ -1,12 +1,12 @@
 #include "cli/conversation.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iterator>
 #include <utility>
 
 #include "answers/answer_message.h"
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "cli/input.h"
@@ -178,9 +178,7 @@ Result<openai::GenerationRequest> Conversation::read_request(
 // Returns the answer as a message.
 Result<Json> Conversation::generate(const AnswerListener& listener,
                                     const Cancellation& cancellation) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  auto first_token = start;
+  const auto begin = Clock::now();
   KINGLET_ASSIGN(const openai::GenerationRequest asked, read_request(cancellation));
   for (const std::string& warning : asked.warnings) listener.on_warning(warning);
   const std::vector<TokenId>& prompt = asked.prompts.front().tokens;
@@ -190,10 +188,8 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
   AnswerEvent event;
   while (!event.is_last()) {
     KINGLET_ASSIGN(event, answer.step());
-    const AnswerCounts& counts = event.counts;
-    if (counts.n_generated <= 1) {
-      if (event.has_token()) first_token = Clock::now();
-      listener.on_prompt(counts.n_prompt_done, static_cast<uint32_t>(prompt.size()));
+    if (event.counts.n_generated <= 1) {
+      listener.on_prompt(event.counts.n_prompt_done, static_cast<uint32_t>(prompt.size()));
     }
     if (event.added.empty()) continue;
     add_to(message, event.added);
@@ -204,16 +200,14 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
     message.erase("tool_calls");
   }
   if (options_.show_speed) {
-    const auto end = Clock::now();
     const AnswerCounts& counts = event.counts;
     std::fprintf(stderr,
                  "\nprompt: %zu tokens, %u of them known, %.1f tokens/s; "
                  "answer: %u tokens, %u of them guessed, %.1f tokens/s; %.1f s\n",
                  prompt.size(), counts.n_cached,
-                 per_second(prompt.size() - counts.n_cached, seconds_between(start, first_token)),
+                 per_second(prompt.size() - counts.n_cached, counts.prompt_seconds),
                  counts.n_generated, counts.n_accepted,
-                 per_second(counts.n_decoded(), seconds_between(first_token, end)),
-                 seconds_between(start, end));
+                 per_second(counts.n_decoded(), counts.decode_seconds), seconds_since(begin));
   }
   return message;
 }

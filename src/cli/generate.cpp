@@ -1,4 +1,3 @@
-#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -21,16 +20,13 @@
 namespace kinglet::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Prints a line such as "prompt: 12 tokens, 340.1 tokens/s".
 void print_speed(const char* phase, size_t n_tokens, double seconds) {
   std::fprintf(stderr, "%s: %zu tokens, %.1f tokens/s\n", phase, n_tokens,
                per_second(n_tokens, seconds));
 }
 
-void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, size_t n_decoded,
-                   double decode_seconds) {
+void print_metrics(const Run& run, size_t n_prompt, const AnswerCounts& counts) {
   const KernelSet& kernels = run.loaded.model.kernels();
   const LatencyHistogram latencies = kernel_latencies(kernels);
   std::fprintf(stderr, "{\"kernels\":{\"name\":\"%s\",\"calls\":%llu,\"microseconds\":{",
@@ -47,8 +43,8 @@ void print_metrics(const Run& run, size_t n_prompt, double first_token_seconds, 
   std::fprintf(stderr,
                "}}},\"time_to_first_token\":%.4f,\"prefill_tokens_per_s\":%.1f,"
                "\"decode_tokens_per_s\":%.1f,",
-               first_token_seconds, per_second(n_prompt, first_token_seconds),
-               per_second(n_decoded, decode_seconds));
+               counts.prompt_seconds, per_second(n_prompt, counts.prompt_seconds),
+               per_second(counts.n_decoded(), counts.decode_seconds));
   const SequenceBytes bytes = run.session->bytes();
   std::fprintf(
       stderr, "\"bytes\":{\"weights\":%llu,\"kv\":%llu,\"recurrent\":%llu,\"scratch\":%llu}}\n",
@@ -110,29 +106,23 @@ Status generate(GenerateOptions options) {
   options.generation.images = std::move(composed.images);
   KINGLET_ASSIGN(Answer answer, Answer::start(*run->session, *run->loaded.tokenizer, prompt,
                                               options.generation, answer_plan));
-  const auto start = Clock::now();
-  auto first_token = start;
   AnswerEvent event;
   ProgressBar bar("Reading");
   while (!event.is_last()) {
     KINGLET_ASSIGN(event, answer.step());
     if (!event.has_token()) bar.update(event.counts.n_prompt_done, prompt.size());
-    if (event.has_token() && event.counts.n_generated == 1) first_token = Clock::now();
     if (!event.added.text.empty()) bar.clear();
     show(event.added.text);
   }
   std::fputc('\n', stdout);
-  const uint32_t n_decoded = event.counts.n_decoded();
-  const double prompt_seconds = seconds_between(start, first_token);
-  const double decode_seconds = seconds_between(first_token, Clock::now());
+  const AnswerCounts& counts = event.counts;
   if (options.run.measures_kernels) {
-    print_metrics(*run, prompt.size(), prompt_seconds, n_decoded, decode_seconds);
+    print_metrics(*run, prompt.size(), counts);
   }
   if (options.show_speed) {
-    print_speed("prompt", prompt.size(), prompt_seconds);
-    print_speed("answer", n_decoded, decode_seconds);
-    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", event.counts.n_guessed,
-                 event.counts.n_accepted);
+    print_speed("prompt", prompt.size(), counts.prompt_seconds);
+    print_speed("answer", counts.n_decoded(), counts.decode_seconds);
+    std::fprintf(stderr, "guessed: %u tokens, %u kept\n", counts.n_guessed, counts.n_accepted);
     std::fprintf(stderr, "kernels: %.*s, %zu threads\n",
                  static_cast<int>(run->loaded.model.kernels().name.size()),
                  run->loaded.model.kernels().name.data(), run->pool.n_threads());
