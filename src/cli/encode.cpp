@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 #include <span>
 #include <string>
 #include <utility>
@@ -62,12 +61,10 @@ Status encode(EncoderRun& run, const EncoderOptions& options, Encoding wanted,
     return print_rows_of(run.encoding, wanted, print);
   }
   size_t n_tokens = 0;  // of wanted.texts
-  std::string line;
-  for (size_t number = 1; std::getline(std::cin, line); ++number) {
-    if (line.ends_with('\r')) line.pop_back();
+  for (size_t number = 1; const auto line = read_input_line(); ++number) {
     const std::string name = cat("line ", number);
-    KINGLET_TRY(check_utf8(cat("text of ", name), line));
-    auto of_line = tokens_of(line);
+    KINGLET_TRY(check_utf8(cat("text of ", name), *line));
+    auto of_line = tokens_of(*line);
     if (!of_line.ok()) {
       return Error{of_line.error().code, cat(name, ": ", of_line.error().message)};
     }

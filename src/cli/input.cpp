@@ -22,6 +22,15 @@ std::string read_all(std::FILE* file) {
 
 std::string read_input() { return read_all(stdin); }
 
+std::optional<std::string> read_input_line() {
+  std::string line;
+  int c = std::getchar();
+  if (c == EOF) return std::nullopt;
+  for (; c != EOF && c != '\n'; c = std::getchar()) line += static_cast<char>(c);
+  if (line.ends_with('\r')) line.pop_back();
+  return line;
+}
+
 Result<std::string> read_text_file(const std::string& path) {
   std::FILE* file = open_file(path, "rb");
   if (file == nullptr) return Error{ErrorCode::io, cat("cannot open ", path)};

@@ -1,6 +1,7 @@
 // Reads standard input and text files, and checks text from outside.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,9 @@ namespace kinglet::cli {
 
 // Returns all of standard input.
 std::string read_input();
+
+// Returns the next line of standard input, without its end; nullopt if there is none.
+std::optional<std::string> read_input_line();
 
 // Returns all of a file. Errors: io.
 Result<std::string> read_text_file(const std::string& path);

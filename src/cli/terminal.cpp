@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/printable.h"
+#include "cli/input.h"
 #include "cli/line_editor.h"
 
 namespace kinglet::cli {
@@ -11,15 +12,6 @@ namespace kinglet::cli {
 namespace {
 
 constexpr char kFence[] = "\"\"\"";
-
-std::optional<std::string> read_plain_line() {
-  std::string line;
-  int c = std::getchar();
-  if (c == EOF) return std::nullopt;
-  for (; c != EOF && c != '\n'; c = std::getchar()) line += static_cast<char>(c);
-  if (line.ends_with('\r')) line.pop_back();
-  return line;
-}
 
 }  // namespace
 
@@ -48,7 +40,7 @@ std::optional<std::string> MessageReader::read_line(const char* prompt) {
     std::fputs(prompt, stdout);
     std::fflush(stdout);
   }
-  return read_plain_line();
+  return read_input_line();
 }
 
 std::optional<std::string> MessageReader::next() {
