@@ -1,5 +1,6 @@
+#include "session/logprobs.h"
+
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <span>
 
@@ -24,10 +25,7 @@ void print_integers(const char* name, std::span<const Number> numbers) {
 }
 
 void print_position(uint32_t position, std::span<const float> logits) {
-  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  const double log_sum = largest + std::log(sum);
+  const double log_sum = log_sum_exp(logits);
   std::printf("{\"position\":%u,\"argmax\":%d,\"logprobs\":[", position, argmax(logits));
   for (size_t i = 0; i < logits.size(); ++i) {
     std::printf("%s%.6g", i == 0 ? "" : ",", static_cast<double>(logits[i]) - log_sum);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <span>
@@ -9,16 +8,14 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/run.h"
+#include "session/logprobs.h"
 
 namespace kinglet::cli {
 namespace {
 
 // Returns -ln of the probability of the token.
 double surprise(std::span<const float> logits, TokenId token) {
-  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  return largest + std::log(sum) - static_cast<double>(logits[static_cast<size_t>(token)]);
+  return log_sum_exp(logits) - static_cast<double>(logits[static_cast<size_t>(token)]);
 }
 
 // Returns the sum of the surprises in the second half of a window. The first half is only context.

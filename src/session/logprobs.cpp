@@ -6,6 +6,13 @@
 
 namespace kinglet {
 
+double log_sum_exp(std::span<const float> logits) {
+  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  return largest + std::log(sum);
+}
+
 Logprobs::Logprobs(uint32_t vocab_size, uint32_t n_top, const KernelSet& kernels)
     : kernels_(&kernels), n_top_(std::min(n_top, vocab_size)), weights_(vocab_size) {
   top_.reserve(n_top_);

@@ -10,6 +10,9 @@
 
 namespace kinglet {
 
+// The natural logarithm of the sum of e^logit over all logits, which must be finite.
+double log_sum_exp(std::span<const float> logits);
+
 class Logprobs {
  public:
   // n_top: how many of the most probable tokens measure() finds; may be 0. Allocates all its memory
