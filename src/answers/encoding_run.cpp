@@ -28,20 +28,28 @@ void EncodingRun::finish(Result<Rows> result) {
 
 Status EncodingRun::advance_group() {
   if (rows_.size() == n_begun_) KINGLET_TRY(begin_group());
-  KINGLET_TRY(group_.encoder().advance());
-  return group_.encoder().n_left() == 0 ? read_group() : Status();
+  KINGLET_TRY(encoder_->advance());
+  return encoder_->n_left() == 0 ? read_group() : Status();
 }
 
 Status EncodingRun::begin_group() {
-  group_.clear();
-  while (n_begun_ < jobs_.front().encoding.texts.size() && !group_.is_full()) {
-    group_.add(jobs_.front().encoding.texts[n_begun_++]);
+  const auto& texts = jobs_.front().encoding.texts;
+  std::vector<std::span<const TokenId>> group;
+  size_t n_tokens = 0;
+  for (; n_begun_ < texts.size() && n_tokens < kGroupTokens; ++n_begun_) {
+    group.emplace_back(texts[n_begun_]);
+    n_tokens += texts[n_begun_].size();
   }
-  return group_.begin(jobs_.front().cancellation);
+  if (!encoder_ || n_tokens > n_room_) {
+    encoder_.reset();  // its memory may be needed
+    n_room_ = std::max<size_t>(n_tokens, 1);
+    KINGLET_ASSIGN(encoder_, Encoder::create(model_, pool_, static_cast<uint32_t>(n_room_)));
+  }
+  return encoder_->begin(group, jobs_.front().cancellation);
 }
 
 Status EncodingRun::read_group() {
-  for (size_t i = 0; i < group_.n_texts(); ++i) {
+  for (size_t i = 0; i < encoder_->n_texts(); ++i) {
     KINGLET_ASSIGN(std::vector<float> row, this->row(i));
     rows_.push_back(std::move(row));
   }
@@ -52,15 +60,14 @@ Status EncodingRun::read_group() {
 // Reads the row of a text of the group.
 Result<std::vector<float>> EncodingRun::row(size_t text) {
   const Encoding& wanted = jobs_.front().encoding;
-  Encoder& encoder = group_.encoder();
   if (wanted.pooling == Pooling::rank) {
     std::vector<float> scores(model_.config().n_labels);
-    KINGLET_TRY(encoder.score(text, scores));
+    KINGLET_TRY(encoder_->score(text, scores));
     return scores;
   }
-  std::vector<float> numbers(encoder.embedding_size(text, wanted.pooling));
-  KINGLET_TRY(encoder.embed(text, wanted.pooling, numbers));
-  const size_t width = encoder.embedding_dim();
+  std::vector<float> numbers(encoder_->embedding_size(text, wanted.pooling));
+  KINGLET_TRY(encoder_->embed(text, wanted.pooling, numbers));
+  const size_t width = encoder_->embedding_dim();
   const size_t n_kept = wanted.n_numbers == 0 ? width : std::min<size_t>(wanted.n_numbers, width);
   std::vector<float> kept;
   for (size_t i = 0; i < numbers.size(); i += width) {

@@ -5,17 +5,23 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "model/encode.h"
+#include "model/model.h"
 #include "model/pooling.h"
-#include "model/text_group.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
+
+// Texts are computed in groups, each of which has this many tokens or a few more. A larger group
+// would not be faster, and what waits for its next step would wait longer.
+constexpr size_t kGroupTokens = 512;
 
 // One row for each text: its vector, the vectors of its tokens one after the other with
 // Pooling::none, or its scores with Pooling::rank.
@@ -40,7 +46,7 @@ struct EncodingJob {
 class EncodingRun {
  public:
   // The model and the pool must outlive the object.
-  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), group_(model, pool) {}
+  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), pool_(pool) {}
 
   bool is_busy() const { return !jobs_.empty(); }
 
@@ -60,10 +66,12 @@ class EncodingRun {
   Result<std::vector<float>> row(size_t text);
 
   const Model& model_;
-  TextGroup group_;
+  ThreadPool& pool_;
   std::deque<EncodingJob> jobs_;
-  size_t n_begun_ = 0;  // texts of the first job, with those of the current group
-  Rows rows_;           // of its texts that are done
+  size_t n_begun_ = 0;              // texts of the first job, with those of the current group
+  Rows rows_;                       // of its texts that are done
+  std::optional<Encoder> encoder_;  // with room for n_room_ tokens
+  size_t n_room_ = 0;
 };
 
 }  // namespace kinglet

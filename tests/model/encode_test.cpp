@@ -16,7 +16,6 @@
 #include "model/forward.h"
 #include "model/reference.h"
 #include "model/runner.h"
-#include "model/text_group.h"
 #include "model/tiny_model.h"
 
 namespace kinglet {
@@ -519,34 +518,6 @@ TEST(Encoder, RefusesAHeadOfAnotherShape) {
                "cls.output.weight are missing");
   expect_error(without("encoder/modern-bert-rerank.gguf", "cls.norm.weight"),
                ErrorCode::unsupported_feature, "has no place in this architecture");
-}
-
-// Computed in groups, each text has the vector that it has alone; the encoder grows and stays.
-TEST(TextGroup, GivesEachTextItsVectorAlone) {
-  const auto bert = EncoderRunner::of("bert", *available_kernels().back(), 600, kEncoderBatch);
-  TextGroup group(bert->model, bert->pool);
-  for (const size_t length : {3u, 60u, 5u}) {
-    group.clear();
-    std::vector<Text> texts;
-    while (!group.is_full()) {
-      texts.emplace_back(length, 5);
-      texts.back().front() = static_cast<int32_t>(6 + texts.size() % 20);
-      group.add(texts.back());
-    }
-    ASSERT_EQ(group.n_texts(), texts.size());
-    EXPECT_EQ(texts.size(), (kGroupTokens - 1) / length + 1);
-    ASSERT_TRUE(group.begin().ok());
-    while (group.encoder().n_left() > 0) ASSERT_TRUE(group.encoder().advance().ok());
-    for (const size_t i : {size_t{0}, texts.size() - 1}) {
-      ASSERT_TRUE(bert->run({texts[i]}).ok());
-      std::vector<float> found(group.encoder().embedding_dim());
-      ASSERT_TRUE(group.encoder().embed(i, Pooling::mean, found).ok());
-      EXPECT_EQ(found, bert->embed(0, Pooling::mean)) << length;
-    }
-  }
-  group.clear();
-  group.add({-1});
-  EXPECT_EQ(group.begin().error().code, ErrorCode::invalid_argument);
 }
 
 }  // namespace
