@@ -13,6 +13,9 @@
 namespace kinglet {
 namespace {
 
+// More than any schema may have: the compiler then says so in the schema's terms.
+constexpr size_t kMostSchemaLevels = 1000;
+
 // Returns a field that is JSON; nullopt if it is empty.
 Result<std::optional<Json>> json_field(const val& request, const char* name) {
   const std::string given = text(get(request, name));

@@ -19,9 +19,6 @@
 
 namespace kinglet {
 
-// More than any schema may have: the compiler then says so in the schema's terms.
-constexpr size_t kMostSchemaLevels = 1000;
-
 class EngineAnswer {
  public:
   EngineAnswer(ReadPrompt prompt, AnswerPlan plan);

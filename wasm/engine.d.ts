@@ -48,11 +48,6 @@ export interface EngineModule {
    */
   newVisionLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
   /**
-   * Returns the ids that represent a picture's rows in a prompt. They are negative and computed
-   * from all fields except the rows, which may be empty.
-   */
-  imageTokens(image: EngineImageRows): Int32Array;
-  /**
    * A view of the heap: the ids of the work that is to be cancelled, each at its remainder by the
    * view's length. In modules with threads, the page may write them while a call is running.
    */
@@ -486,9 +481,10 @@ export interface EngineSession extends EngineHandle {
   missingPictures(answer: EngineAnswer): Uint32Array;
   /**
    * Gives the rows of a part of a picture to the next answer or append(), which checks them. Returns
-   * the number of parts given so far.
+   * the ids that represent them in a prompt: they are negative, and computed from all fields except
+   * the rows.
    */
-  giveImage(image: EngineImageRows): number;
+  giveImage(image: EngineImageRows): Int32Array;
   /**
    * Ends an answer or an append; its last event or error arrives before this returns. An unfinished
    * prompt or append is undone; if it replaces the context, its computed batches stay.

@@ -43,8 +43,6 @@ uint64_t from_hexadecimal(std::string_view digits) {
   return number;
 }
 
-val tokens_of_image(const val& fields) { return to_js_ids(image_tokens(*to_image(fields))); }
-
 }  // namespace
 
 SharedImage to_image(const val& fields) {
@@ -95,9 +93,9 @@ void EngineSession::append(const val& tokens, double id, const val& on_logits) {
                             .session = session_.get()});
 }
 
-uint32_t EngineSession::give_image(const val& image) {
+val EngineSession::give_image(const val& image) {
   images_.push_back(to_image(image));
-  return static_cast<uint32_t>(images_.size());
+  return to_js_ids(image_tokens(*images_.back()));
 }
 
 // A restored session knows pictures without their rows. It does not need the rows while the
@@ -232,8 +230,6 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
       .function("recurrentBytes", &EngineSession::recurrent_bytes)
       .function("kvPages", &EngineSession::kv_pages)
       .function("scratchBytes", &EngineSession::scratch_bytes);
-
-  function("imageTokens", &tokens_of_image);
 }
 
 }  // namespace kinglet

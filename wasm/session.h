@@ -38,7 +38,7 @@ class EngineSession {
 
   void cancel() { runner_->cancel(*session_); }
 
-  uint32_t give_image(const val& image);
+  val give_image(const val& image);
 
   val missing_pictures(const std::shared_ptr<EngineAnswer>& answer) const;
 

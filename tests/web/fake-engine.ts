@@ -88,10 +88,6 @@ export class FakeEngine implements EngineModule {
     return new Uint32Array(1);
   }
 
-  imageTokens(): Int32Array {
-    return new Int32Array();
-  }
-
   newVisionLoader(): { error: EngineError } {
     return fail('unsupported_feature', 'no pictures here');
   }
@@ -352,7 +348,7 @@ export class FakeEngine implements EngineModule {
         tokens.length = Math.max(nSame, 0);
         return tokens.length;
       },
-      giveImage: () => 1,
+      giveImage: () => new Int32Array(),
       missingPictures: () => new Uint32Array(),
       nPositions: () => tokens.length,
       nCtx: () => nCtx,

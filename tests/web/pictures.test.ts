@@ -574,8 +574,7 @@ async function logprobsByHand(
     }
     const rows = value(pictures.rows(i)).slice();
     const image = { ...part, rows, seesAll: part.seesAll === 1 };
-    session.giveImage(image);
-    tokens.push(...engine.imageTokens(image));
+    tokens.push(...session.giveImage(image));
   }
   tokens.push(...encode(texts[1], false));
   const options = {

@@ -311,7 +311,7 @@ export type PromptOptions = Pick<GenerateOptions, 'addBos' | 'parseSpecial'> &
 
 export function postedPrompt(
   prompt: string | ArrayLike<number> | Conversation,
-  { addBos, parseSpecial, prefix, onFull = 'error' }: PromptOptions,
+  { addBos, parseSpecial, prefix = '', onFull = 'error' }: PromptOptions,
   place: PromptPlace,
 ): PostedPrompt {
   return {
@@ -319,7 +319,7 @@ export function postedPrompt(
     ...place,
     addBos: addBos === undefined ? undefined : checkedFlag('addBos', addBos),
     parseSpecial: checkedFlag('parseSpecial', parseSpecial ?? false),
-    prefix: prefix === undefined ? undefined : checkedContent(prefix),
+    prefix: checkedContent(prefix),
     onFull: checkedOnFull(onFull, isConversation(prompt)),
   };
 }

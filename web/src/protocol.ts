@@ -163,7 +163,7 @@ export interface PostedPrompt extends PromptPlace {
   /** Only for a string. */
   parseSpecial: boolean;
   /** The answer continues this, as if the model had written it. */
-  prefix: string | Int32Array | undefined;
+  prefix: string | Int32Array;
   /** `dropOldest` is only for a conversation. */
   onFull: OnFull;
 }

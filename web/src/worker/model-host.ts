@@ -311,7 +311,7 @@ export class ModelHost {
     if (options.chatTemplate !== undefined) unwrap(model.useTemplate(options.chatTemplate));
     const pictures = this.#pictureReading(work, running, model, options, onReaderProgress);
     const loop = new EngineLoop(model);
-    this.#loaded = { engine: running.engine, model, pictures, loop };
+    this.#loaded = { model, pictures, loop };
     const images = options.mmproj && (await pictures.open(work));
     const { hasWeights, purpose } = model.info();
     const { nCtx = 0, kv } = options;

@@ -4,7 +4,6 @@ import type {
   EngineAnswerEvent,
   EngineConversation,
   EngineModel,
-  EngineModule,
   EngineResult,
   EngineSession,
 } from '#engine';
@@ -22,7 +21,6 @@ import { checkWanted } from './work.ts';
 
 /** A loaded model, and what it needs to answer. */
 export interface LoadedModel {
-  engine: EngineModule;
   model: EngineModel;
   pictures: PictureReading;
   loop: EngineLoop;
@@ -64,16 +62,16 @@ async function unlessCancelled<T>(work: () => Promise<T>): Promise<T | undefined
 async function newAnswer(run: GenerationRun): Promise<EngineAnswer> {
   checkWanted(run);
   const { id, model, session, prompt, options } = run;
-  const { content, prefix = '', maxThinkingTokens = -1 } = prompt;
+  const { content, maxThinkingTokens = -1 } = prompt;
   // A prompt at the start of a context begins with BOS, if the vocabulary asks for it.
   const addBos = prompt.addBos ?? (prompt.replacesContext || session.nPositions() === 0);
   const answer = unwrap(
     model.newAnswer({
       ...{ ...options, maxThinkingTokens },
       prompt: {
+        ...prompt,
         content: isConversation(content) ? await engineConversation(content, run) : content,
-        ...{ addBos, prefix, parseSpecial: prompt.parseSpecial, onFull: prompt.onFull },
-        ...{ nCtx: session.nCtx(), maxTokens: options.maxTokens, id },
+        ...{ addBos, nCtx: session.nCtx(), maxTokens: options.maxTokens, id },
       },
     }),
   );
