@@ -151,7 +151,6 @@ TEST_F(RequestTest, TakesNullForAbsent) {
   EXPECT_EQ(tools.value().tools[0]["function"], json(R"({"name": "f"})"));
 }
 
-
 Json two_tools() {
   return json(R"([{"type": "function", "function": {"name": "f", "parameters":
       {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "integer"}}}}},
