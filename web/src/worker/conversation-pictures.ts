@@ -33,7 +33,9 @@ export async function giveRows(
   use: PictureUse,
 ): Promise<void> {
   const given: PicturePart[] = [];
-  for (const i of missing) given.push(...(await read(images[i]!, i, true, use)));
+  for (const [i, image] of images.entries()) {
+    if (missing.includes(i)) given.push(...(await read(image, i, true, use)));
+  }
   for (const part of given) if (part.rows) session.giveImage(forEngine(part));
 }
 
