@@ -151,10 +151,11 @@ class EngineModel {
     return find_answer_format(chat_template).knows_tools;
   }
 
-  void cancel(double id) const { kinglet::cancel(id); }
+  void cancel(double id) const { kinglet::cancel(from_number<uint32_t>(id)); }
 
   // Returns whether anything is left to do.
   bool advance(double ms) const {
+    messages_came();
     if (runner_->is_busy()) runner_->advance(std::chrono::duration<double>(ms / 1000));
     return runner_->is_busy();
   }
@@ -163,12 +164,14 @@ class EngineModel {
     return kinglet::new_session(loaded_, runner_, options);
   }
 
-  val embedding_tokens(const std::string& text, bool cuts) const {
-    return to_js(kinglet::embedding_tokens(*loaded_, text, too_long(cuts)));
+  val embedding_tokens(const std::string& text, bool cuts, double id) const {
+    return to_js(kinglet::embedding_tokens(*loaded_, text, too_long(cuts), to_cancellation(id)));
   }
 
-  val ranking_tokens(const std::string& query, const std::string& document, bool cuts) const {
-    return to_js(kinglet::ranking_tokens(*loaded_, query, document, too_long(cuts)));
+  val ranking_tokens(const std::string& query, const std::string& document, bool cuts,
+                     double id) const {
+    return to_js(
+        kinglet::ranking_tokens(*loaded_, query, document, too_long(cuts), to_cancellation(id)));
   }
 
   // Returns whether the request is valid.

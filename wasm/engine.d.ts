@@ -20,6 +20,11 @@ export interface EngineHandle {
 export interface EngineModule {
   /** Views of the heap are replaced when memory grows: read this again after every call. */
   readonly HEAPU8: Uint8Array;
+  /**
+   * Asked in the midst of long calls whether the work with this id is cancelled. Only where nobody can
+   * write the cancelledIds() meanwhile.
+   */
+  isCancelled?: (id: number) => boolean;
   /** Kernel sets of this build, fastest first: "relaxed-simd" or "simd128", then "scalar". */
   kernelSets(): string[];
   /** The number of threads that compute: 1 in modules without threads. Loading may reduce it. */
@@ -200,11 +205,16 @@ export interface EngineModel extends EngineHandle {
   newRequest(request: EngineRequestText): EngineAnswered<EngineRequest>;
   /**
    * The tokens of a text, with the special tokens that the file asks for. A text that is too long
-   * is cut if `cuts`; otherwise the call fails.
+   * is cut if `cuts`; otherwise the call fails. It is cancelled when `id` is among the cancelledIds().
    */
-  embeddingTokens(text: string, cuts: boolean): EngineResult<Int32Array>;
+  embeddingTokens(text: string, cuts: boolean, id: number): EngineResult<Int32Array>;
   /** The tokens of a query and a document that are scored together. */
-  rankingTokens(query: string, document: string, cuts: boolean): EngineResult<Int32Array>;
+  rankingTokens(
+    query: string,
+    document: string,
+    cuts: boolean,
+    id: number,
+  ): EngineResult<Int32Array>;
   /**
    * Computes a vector or scores for each text, in turns with everything else. Fails at once for an
    * unknown pooling; later errors are events.

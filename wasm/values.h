@@ -2,6 +2,7 @@
 #pragma once
 
 #include <emscripten/bind.h>
+#include <emscripten/emscripten.h>
 #include <emscripten/val.h>
 
 #include <array>
@@ -155,20 +156,39 @@ inline val kernel_sets() {
 // through shared memory while the engine computes.
 inline std::array<std::atomic<uint32_t>, 256> cancelled_ids{};
 
-inline Cancellation to_cancellation(double id) {
-  const auto value = from_number<uint32_t>(id);
-  return {&cancelled_ids[value % cancelled_ids.size()], value};
-}
-
-inline void cancel(double id) {
-  const auto value = from_number<uint32_t>(id);
-  cancelled_ids[value % cancelled_ids.size()] = value;
-}
+inline void cancel(uint32_t id) { cancelled_ids[id % cancelled_ids.size()] = id; }
 
 inline val cancelled_ids_view() {
   static_assert(sizeof(cancelled_ids[0]) == sizeof(uint32_t));
   return val(emscripten::typed_memory_view(cancelled_ids.size(),
                                            reinterpret_cast<uint32_t*>(cancelled_ids.data())));
+}
+
+// When messages could last come in, or JavaScript was last asked whether a work is cancelled; in
+// milliseconds.
+inline double last_look = 0;
+
+// Called when JavaScript calls the engine: messages have come in just before.
+inline void messages_came() { last_look = emscripten_get_now(); }
+
+// Asks JavaScript whether the work is cancelled: five times a second, while no message can come in.
+[[gnu::noinline]] inline bool look_for_cancellation(uint32_t id) {
+  static uint32_t n_asked = 0;
+  if (++n_asked % 16 != 0) return false;  // the clock takes longer than most steps
+  const double now = emscripten_get_now();
+  if (now - last_look < 200) return false;
+  last_look = now;
+  if (!val::module_property("isCancelled")(id).as<bool>()) return false;
+  cancel(id);
+  return true;
+}
+
+[[gnu::noinline]] inline Cancellation to_cancellation(double id) {
+  messages_came();
+  const auto value = from_number<uint32_t>(id);
+  const bool can_look = !val::module_property("isCancelled").isUndefined();
+  return {&cancelled_ids[value % cancelled_ids.size()], value,
+          can_look ? look_for_cancellation : nullptr};
 }
 
 // Converts the size of a file as JavaScript passes it: 0 if it is unknown.

@@ -11,9 +11,13 @@ namespace kinglet {
 struct Cancellation {
   const std::atomic<uint32_t>* word = nullptr;
   uint32_t value = 0;
+  // Where no other thread can write the word: finds out in another way whether the work with this
+  // value is cancelled, and remembers it in the word. Called often, so it must be cheap.
+  bool (*look)(uint32_t value) = nullptr;
 
   bool requested() const {
-    return word != nullptr && word->load(std::memory_order_relaxed) == value;
+    if (word == nullptr) return false;
+    return word->load(std::memory_order_relaxed) == value || (look != nullptr && look(value));
   }
 };
 

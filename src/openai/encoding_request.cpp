@@ -70,7 +70,7 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
     if (text == nullptr) return wrong_value("documents", document, "a list of texts");
     KINGLET_TRY(patience());
     KINGLET_ASSIGN(std::vector<TokenId> tokens,
-                   ranking_tokens(model.loaded(), query, *text, TooLong::cut));
+                   ranking_tokens(model.loaded(), query, *text, TooLong::cut, patience.cancellation));
     request.texts.push_back(std::move(tokens));
     if (returns_documents) request.documents.push_back(*text);
   }
@@ -92,7 +92,8 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
                             [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
                               KINGLET_TRY(patience());
                               KINGLET_ASSIGN(std::vector<TokenId> tokens,
-                                             embedding_tokens(model.loaded(), text, TooLong::fail));
+                                             embedding_tokens(model.loaded(), text, TooLong::fail,
+                                                              patience.cancellation));
                               return tokens;
                             }));
   KINGLET_TRY(fields.check_all_known());

@@ -1,6 +1,7 @@
 #include "session/encoder_input.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "base/format.h"
@@ -12,8 +13,18 @@ constexpr std::string_view kTemplateKey = "tokenizer.chat_template.rerank";
 constexpr std::string_view kQueryPlace = "{query}";
 constexpr std::string_view kDocumentPlace = "{document}";
 
-std::vector<TokenId> plain_tokens(const Tokenizer& tokenizer, std::string_view text) {
-  return tokenizer.encode(text, {.add_bos = false});
+// ErrorCode::cancelled.
+Result<std::vector<TokenId>> tokens_of(const Tokenizer& tokenizer, std::string_view text,
+                                       const EncodeOptions& options,
+                                       std::span<const TextRange> plain = {}) {
+  std::vector<TokenId> tokens = tokenizer.encode(text, options, plain);
+  if (options.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
+  return tokens;
+}
+
+Result<std::vector<TokenId>> plain_tokens(const Tokenizer& tokenizer, std::string_view text,
+                                          const Cancellation& cancellation) {
+  return tokens_of(tokenizer, text, {.add_bos = false, .cancellation = cancellation});
 }
 
 Error too_many_tokens(std::string_view what, size_t n_tokens, size_t context) {
@@ -58,8 +69,9 @@ Result<RankingTemplate> parse_template(std::string_view text) {
 }
 
 // Control tokens in the template are recognised, but not those that the query or document spell.
-std::vector<TokenId> fill_template(const Tokenizer& tokenizer, const RankingTemplate& parts,
-                                   std::string_view query, std::string_view document) {
+Result<std::vector<TokenId>> fill_template(const Tokenizer& tokenizer, const RankingTemplate& parts,
+                                           std::string_view query, std::string_view document,
+                                           const Cancellation& cancellation) {
   std::string whole;
   std::vector<TextRange> plain;
   const auto append_plain = [&](std::string_view text) {
@@ -71,26 +83,29 @@ std::vector<TokenId> fill_template(const Tokenizer& tokenizer, const RankingTemp
   whole += parts.between;
   append_plain(parts.query_first ? document : query);
   whole += parts.after;
-  return tokenizer.encode(whole, {.parse_special = true}, plain);
+  return tokens_of(tokenizer, whole, {.parse_special = true, .cancellation = cancellation}, plain);
 }
 
 Result<std::vector<TokenId>> template_tokens(const Tokenizer& tokenizer, std::string_view text,
                                              std::string_view query, std::string_view document,
-                                             size_t context, TooLong too_long) {
+                                             size_t context, TooLong too_long,
+                                             const Cancellation& cancellation) {
   KINGLET_ASSIGN(const RankingTemplate parts, parse_template(text));
-  std::vector<TokenId> tokens = fill_template(tokenizer, parts, query, document);
+  KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                 fill_template(tokenizer, parts, query, document, cancellation));
   if (tokens.size() <= context) return tokens;
   if (too_long == TooLong::fail) {
     return too_many_tokens("the query with its document", tokens.size(), context);
   }
   // A token may join the document's end to the text after it, so the document is cut as text, by as
   // many tokens as there are too many.
-  std::vector<TokenId> of_document = plain_tokens(tokenizer, document);
+  KINGLET_ASSIGN(std::vector<TokenId> of_document,
+                 plain_tokens(tokenizer, document, cancellation));
   while (tokens.size() > context && !of_document.empty()) {
     const size_t n_over = tokens.size() - context;
     of_document.resize(of_document.size() - std::min(n_over, of_document.size()));
     KINGLET_ASSIGN(const std::string kept, tokenizer.decode(of_document));
-    tokens = fill_template(tokenizer, parts, query, kept);
+    KINGLET_ASSIGN(tokens, fill_template(tokenizer, parts, query, kept, cancellation));
   }
   if (tokens.size() > context) return too_many_tokens("the query", tokens.size(), context);
   return tokens;
@@ -99,9 +114,11 @@ Result<std::vector<TokenId>> template_tokens(const Tokenizer& tokenizer, std::st
 }  // namespace
 
 Result<std::vector<TokenId>> embedding_tokens(const LanguageModel& loaded, std::string_view text,
-                                              TooLong too_long) {
+                                              TooLong too_long, const Cancellation& cancellation) {
   const Vocabulary& vocabulary = loaded.tokenizer->vocabulary();
-  std::vector<TokenId> tokens = loaded.tokenizer->encode(text, {.add_eos = true});
+  KINGLET_ASSIGN(
+      std::vector<TokenId> tokens,
+      tokens_of(*loaded.tokenizer, text, {.add_eos = true, .cancellation = cancellation}));
   const bool ends = vocabulary.add_eos() && vocabulary.end_of_text() != kNoToken;
   const size_t n_behind = ends ? 1 : 0;
   KINGLET_TRY(fit(tokens, tokens.size() - n_behind, n_behind, loaded.model.config().context_length,
@@ -110,19 +127,22 @@ Result<std::vector<TokenId>> embedding_tokens(const LanguageModel& loaded, std::
 }
 
 Result<std::vector<TokenId>> ranking_tokens(const LanguageModel& loaded, std::string_view query,
-                                            std::string_view document, TooLong too_long) {
+                                            std::string_view document, TooLong too_long,
+                                            const Cancellation& cancellation) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
   const size_t context = loaded.model.config().context_length;
   KINGLET_ASSIGN(const std::string_view laid_out,
                  loaded.model.header().get_string(kTemplateKey, ""));
   if (!laid_out.empty()) {
-    return template_tokens(tokenizer, laid_out, query, document, context, too_long);
+    return template_tokens(tokenizer, laid_out, query, document, context, too_long, cancellation);
   }
   const Vocabulary& vocabulary = tokenizer.vocabulary();
   const TokenId end = vocabulary.add_eos() ? vocabulary.end_of_text() : kNoToken;
-  std::vector<TokenId> tokens = tokenizer.encode(query, {.add_eos = true});
+  KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                 tokens_of(tokenizer, query, {.add_eos = true, .cancellation = cancellation}));
   if (vocabulary.pair_separator() != kNoToken) tokens.push_back(vocabulary.pair_separator());
-  const std::vector<TokenId> of_document = plain_tokens(tokenizer, document);
+  KINGLET_ASSIGN(const std::vector<TokenId> of_document,
+                 plain_tokens(tokenizer, document, cancellation));
   tokens.insert(tokens.end(), of_document.begin(), of_document.end());
   if (end != kNoToken) tokens.push_back(end);
   KINGLET_TRY(fit(tokens, of_document.size(), end == kNoToken ? 0 : 1, context, too_long,

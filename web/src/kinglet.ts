@@ -85,7 +85,7 @@ export class Kinglet {
     const loading = loadInWorker(start, place, sources, posted, options);
     const { client, loaded } = await withHubHint(loading, source);
     const { info, session, cancelledIds } = loaded;
-    if (cancelledIds) client.shareCancelledIds(cancelledIds);
+    client.watchCancelled(cancelledIds);
     return new Kinglet(client, info, new Session(client, info, session));
   }
 

@@ -18,6 +18,7 @@ import type {
   Pooling,
   SessionInfo,
 } from './types.ts';
+import type { WantedSign } from './wanted-signs.ts';
 
 /** A source in a form that can be posted. A stream is transferred; a blob is sent by reference. */
 export type PostedSource =
@@ -192,7 +193,7 @@ export interface LoadedAnswer {
   session: MadeSession;
   /**
    * In shared memory: the ids of calls to cancel, each at its remainder by the array's length. The
-   * engine's threads read them also in the middle of a step.
+   * engine reads them also in the middle of a step. Undefined if no memory can be shared.
    */
   cancelledIds: Uint32Array<SharedArrayBuffer> | undefined;
 }
@@ -259,9 +260,11 @@ export type TakesOf<Name extends CallName> = Calls[Name]['takes'];
 export type AnswerOf<Name extends CallName> = Calls[Name]['answer'];
 export type NoticeOf<Name extends CallName> = Calls[Name]['notice'];
 
-/** `id` connects a call with its notices and its answer. */
+/**
+ * `id` connects a call with its notices and its answer. `sign`: only where no memory can be shared.
+ */
 export type CallMessage<Name extends CallName = CallName> = Name extends CallName
-  ? { type: 'call'; id: number; call: Name; takes: TakesOf<Name> }
+  ? { type: 'call'; id: number; call: Name; takes: TakesOf<Name>; sign?: WantedSign | undefined }
   : never;
 
 export type ClientMessage =

@@ -10,6 +10,7 @@ import type {
   TakesOf,
   WorkerMessage,
 } from './protocol.ts';
+import { WantedSigns } from './wanted-signs.ts';
 import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './worker-link.ts';
 
 type Unanswered = Exclude<ClientMessage, { id: number }>;
@@ -33,6 +34,7 @@ export class WorkerClient {
   #link: WorkerLink | undefined;
   #closedBy: KingletError | undefined;
   #cancelledIds: Uint32Array<SharedArrayBuffer> | undefined;
+  #signs: WantedSigns | undefined;
   #nextId = 1;
   readonly #pending = new Map<number, AnyListener>();
 
@@ -68,7 +70,8 @@ export class WorkerClient {
     this.#pending.set(id, listener);
     this.#link.setBusy(true);
     try {
-      this.#link.post({ type: 'call', id, call, takes } as CallMessage, transfer);
+      const sign = this.#signs?.put(id);
+      this.#link.post({ type: 'call', id, call, takes, sign } as CallMessage, transfer);
     } catch (error) {
       this.#settle(id);
       const message = `this cannot be sent to the worker: ${messageOf(error)}`;
@@ -119,12 +122,17 @@ export class WorkerClient {
   cancel(target: number): void {
     const ids = this.#cancelledIds;
     if (ids) Atomics.store(ids, target % ids.length, target);
+    this.#signs?.remove(target);
     this.post({ type: 'cancel', target });
   }
 
-  /** From now on, the engine also notices in the middle of a step that work is cancelled. */
-  shareCancelledIds(ids: Uint32Array<SharedArrayBuffer>): void {
-    this.#cancelledIds = ids;
+  /**
+   * From now on, the engine also notices in the middle of a step that work is cancelled. `ids`:
+   * undefined if the page and the worker cannot share memory.
+   */
+  watchCancelled(ids: Uint32Array<SharedArrayBuffer> | undefined): void {
+    if (ids) this.#cancelledIds = ids;
+    else this.#signs = new WantedSigns();
   }
 
   /** Cancels a call without waiting. Its listener is not called any more. */
@@ -138,6 +146,7 @@ export class WorkerClient {
     if (this.#closedBy) return;
     this.#closedBy = reason;
     this.#cancelledIds = undefined; // it keeps the engine's memory alive
+    this.#signs?.removeAll();
     this.#link?.terminate();
     const listeners = [...this.#pending.values()];
     this.#pending.clear();
@@ -166,6 +175,7 @@ export class WorkerClient {
 
   #settle(id: number): void {
     this.#pending.delete(id);
+    this.#signs?.remove(id);
     if (this.#pending.size === 0) this.#link?.setBusy(false);
   }
 }

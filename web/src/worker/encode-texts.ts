@@ -9,9 +9,11 @@ import { KingletError } from '../errors.ts';
 import type { Embeddings, PostedEmbedOptions } from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
 import { unwrap } from './engine-error.ts';
+import { turnMs } from './engine-loop.ts';
 import type { EngineLoop } from './engine-loop.ts';
 import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
+import { yieldToMessages } from './yield.ts';
 
 export interface EncodingWork extends Work {
   loop: EngineLoop;
@@ -34,8 +36,10 @@ export async function embedTexts(
       `the model's embeddings have ${String(embeddingSize)} dimensions, not ${String(dimensions)}`,
     );
   }
-  const tokens = tokensOf(texts, (text) =>
-    typeof text === 'string' ? unwrap(model.embeddingTokens(prompt + text, truncate)) : text,
+  const tokens = await tokensOf(texts, work, (text) =>
+    typeof text === 'string'
+      ? unwrap(model.embeddingTokens(prompt + text, truncate, work.id))
+      : text,
   );
   const request = { texts: tokens, pooling, dimensions: dimensions ?? 0, normalizes: normalize };
   const embeddings = await encode(model, request, work);
@@ -57,8 +61,8 @@ export async function scoreTexts(
       `this ${architecture} model is not a reranker: it cannot score texts`,
     );
   }
-  const texts = tokensOf(documents, (document) =>
-    unwrap(model.rankingTokens(query, document, truncate)),
+  const texts = await tokensOf(documents, work, (document) =>
+    unwrap(model.rankingTokens(query, document, truncate, work.id)),
   );
   const request = { texts, pooling: 'rank', dimensions: 0, normalizes: false };
   const scores = await encode(model, request, work);
@@ -101,16 +105,28 @@ async function encode(
   return unwrap(last).rows;
 }
 
-/** Names the text in an error's message. */
-function tokensOf<Text>(texts: readonly Text[], read: (text: Text) => Int32Array): Int32Array[] {
-  return texts.map((text, i) => {
+/** Names the text in an error's message. Lets messages in between. */
+async function tokensOf<Text>(
+  texts: readonly Text[],
+  work: Work,
+  read: (text: Text) => Int32Array,
+): Promise<Int32Array[]> {
+  const all: Int32Array[] = [];
+  let before = performance.now();
+  for (const [i, text] of texts.entries()) {
     try {
-      const tokens = read(text);
-      if (tokens.length > 0) return tokens;
+      all.push(read(text));
     } catch (error) {
       if (!(error instanceof KingletError)) throw error;
       throw new KingletError(error.code, `text ${String(i)}: ${error.message}`);
     }
-    throw new KingletError('invalid_argument', `text ${String(i)} has no tokens`);
-  });
+    if (all[i]?.length === 0) {
+      throw new KingletError('invalid_argument', `text ${String(i)} has no tokens`);
+    }
+    if (performance.now() - before < turnMs) continue;
+    await yieldToMessages();
+    checkWanted(work);
+    before = performance.now();
+  }
+  return all;
 }

@@ -21,6 +21,8 @@ import type {
   WorkerMessage,
 } from '../protocol.ts';
 import type { FileDescription, KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
+import { isRemoved } from '../wanted-signs.ts';
+import type { WantedSign } from '../wanted-signs.ts';
 import { answerRequest } from './answer-request.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
@@ -30,6 +32,7 @@ import { HeaderReader, putAside } from './header-reader.ts';
 import { nameFiles, nameReader } from './hub-listing.ts';
 import { accessTo, engineOptions, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
+import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
@@ -96,6 +99,7 @@ export class ModelHost {
   readonly #sessions = new Map<number, HostedSession>();
   /** The ids of running or waiting calls. Cancelling removes the id. */
   readonly #wanted = new Set<number>();
+  readonly #signs = new Map<number, WantedSign>();
 
   readonly #handlers: { readonly [Name in CallName]: Handler<Name> } = {
     load: (takes, work) => this.#load(takes, work),
@@ -152,13 +156,16 @@ export class ModelHost {
     id,
     call,
     takes,
+    sign,
   }: {
     id: number;
     call: Name;
     takes: TakesOf<Name>;
+    sign?: WantedSign | undefined;
   }): Promise<void> {
     const { post } = this.#environment;
     this.#wanted.add(id);
+    if (sign) this.#signs.set(id, sign);
     try {
       const answer = await this.#handlers[call](takes, {
         id,
@@ -177,7 +184,24 @@ export class ModelHost {
       );
     } finally {
       this.#wanted.delete(id);
+      this.#signs.delete(id);
     }
+  }
+
+  /** Returns where the page can write which work is cancelled; undefined if it has to remove signs. */
+  #noticeCancelled(engine: EngineModule): Uint32Array<SharedArrayBuffer> | undefined {
+    if (!canShareMemory()) {
+      engine.isCancelled = (id) => {
+        const sign = this.#signs.get(id);
+        return sign !== undefined && isRemoved(sign);
+      };
+      return undefined;
+    }
+    const ids = engine.cancelledIds();
+    if (ids.buffer instanceof SharedArrayBuffer) return ids as Uint32Array<SharedArrayBuffer>;
+    const shared = new Uint32Array(new SharedArrayBuffer(ids.byteLength));
+    engine.isCancelled = (id) => Atomics.load(shared, id % shared.length) === id;
+    return shared;
   }
 
   /** Returns a handler that waits for the session's earlier calls. Closing it ends the work. */
@@ -320,7 +344,7 @@ export class ModelHost {
         ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
         : { id, info: noSession };
     const info = { name, ...describe(model, session.info, running, templates), images };
-    return { info, session, cancelledIds: sharedIds(running.engine) };
+    return { info, session, cancelledIds: this.#noticeCancelled(running.engine) };
   }
 
   /** Uses the given file, or the one in the model's repository on the hub. */
@@ -480,14 +504,6 @@ function pagesOf(engine: EngineSession): KvPages {
     table: [...table],
     users: [...users],
   };
-}
-
-/** Returns undefined if the engine's memory is not shared. */
-function sharedIds(engine: EngineModule): Uint32Array<SharedArrayBuffer> | undefined {
-  const ids = engine.cancelledIds();
-  return typeof SharedArrayBuffer === 'function' && ids.buffer instanceof SharedArrayBuffer
-    ? (ids as Uint32Array<SharedArrayBuffer>)
-    : undefined;
 }
 
 type Templates = Pick<EngineModelInfo, 'chatTemplate' | 'toolChatTemplate'>;

@@ -161,7 +161,7 @@ export function chooseThreads(
   return { nThreads, reason: 'one_core' };
 }
 
-function canShareMemory(): boolean {
+export function canShareMemory(): boolean {
   return typeof SharedArrayBuffer === 'function' && (isNode || globalThis.crossOriginIsolated);
 }
 
