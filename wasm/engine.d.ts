@@ -56,7 +56,7 @@ export interface EngineModule {
    * A view of the heap: the ids of the work that is to be cancelled, each at its remainder by the
    * view's length. In modules with threads, the page may write them while a call is running.
    */
-  cancelledIds(): Uint32Array<ArrayBufferLike>;
+  cancelledIds(): Uint32Array;
 }
 
 /**

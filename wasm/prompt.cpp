@@ -138,7 +138,7 @@ Status check_room(std::string_view json) {
   constexpr uint64_t kBytesEach = 250;  // as measured with many short messages
   if (json.size() < kSmall) return {};
   const auto n_marks = static_cast<uint64_t>(std::count_if(json.begin(), json.end(), [](char c) {
-    return std::string_view("\"[{,").find(c) != std::string_view::npos;
+    return c == '"' || c == '[' || c == '{' || c == ',';  // fast, as the code is made small
   }));
   const auto room = AlignedBuffer::allocate(kTimesText * json.size() + kBytesEach * n_marks,
                                             cat("a request of ", json.size() / kSmall, " MiB"));

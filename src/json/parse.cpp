@@ -40,6 +40,24 @@ void join_equal_names(Json::Object& members) {
   members.resize(n_kept);
 }
 
+// Returns how many bytes at the front of a string's rest are its text: up to its end, an escape, or
+// what may not be in a string.
+size_t count_plain(std::string_view rest) {
+  size_t n = 0;
+  while (n < rest.size()) {
+    const auto byte = static_cast<unsigned char>(rest[n]);
+    if (byte == '"' || byte == '\\' || byte < 0x20) break;
+    if (byte < 0x80) {
+      ++n;
+      continue;
+    }
+    const Utf8Char character = decode_utf8(rest.substr(n));
+    if (character.state != Utf8State::well_formed) break;
+    n += character.n_bytes;
+  }
+  return n;
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const JsonLimits& limits) : text_(text), limits_(limits) {}
@@ -139,21 +157,18 @@ class Parser {
   Result<std::string> parse_string() {
     std::string out;
     ++at_;
-    while (next() != '"') {
+    while (!limits_.cancellation.requested()) {
       const std::string_view rest = text_.substr(at_);
-      if (rest.empty()) return failure("a string that does not end");
-      if (static_cast<unsigned char>(rest[0]) < 0x20) return failure("a control character");
-      if (take("\\")) {
-        KINGLET_TRY(append_escaped(out));
-        continue;
-      }
-      const Utf8Char character = decode_utf8(rest);
-      if (character.state != Utf8State::well_formed) return failure("no UTF-8");
-      out += rest.substr(0, character.n_bytes);
-      at_ += character.n_bytes;
+      const size_t n_plain = count_plain(rest);
+      out += rest.substr(0, n_plain);
+      at_ += n_plain;
+      if (take("\"")) return out;
+      if (n_plain == rest.size()) return failure("a string that does not end");
+      if (static_cast<unsigned char>(next()) < 0x20) return failure("a control character");
+      if (!take("\\")) return failure("no UTF-8");
+      KINGLET_TRY(append_escaped(out));
     }
-    ++at_;
-    return out;
+    return Error{ErrorCode::cancelled, "cancelled"};
   }
 
   // Parses the rest of an escape, after its backslash.
