@@ -17,16 +17,19 @@ namespace {
 constexpr size_t kMostSchemaLevels = 1000;
 
 // Returns a field that is JSON; nullopt if it is empty.
-Result<std::optional<Json>> json_field(const val& request, const char* name) {
+Result<std::optional<Json>> json_field(const val& request, const char* name,
+                                       const Cancellation& cancellation) {
   const std::string given = text(get(request, name));
   if (given.empty()) return std::optional<Json>();
-  KINGLET_ASSIGN(Json json, parse_json(given, {.depth = kMostSchemaLevels}));
+  KINGLET_ASSIGN(Json json,
+                 parse_json(given, {.depth = kMostSchemaLevels, .cancellation = cancellation}));
   return std::optional(std::move(json));
 }
 
 Result<AnswerPlan> plan(const val& request, const ReadPrompt& read, const AnswerFormat& format,
                         const Tokenizer& tokenizer) {
-  KINGLET_ASSIGN(const std::optional<Json> schema, json_field(request, "jsonSchema"));
+  const Cancellation cancellation = to_cancellation(number(get(request, "prompt"), "id"));
+  KINGLET_ASSIGN(const std::optional<Json> schema, json_field(request, "jsonSchema", cancellation));
   const std::string grammar = text(get(request, "grammar"));
   AnswerDemands demands{.tools = read.tools.tools,
                         .must_call = read.tools.is_forced,
@@ -35,7 +38,7 @@ Result<AnswerPlan> plan(const val& request, const ReadPrompt& read, const Answer
                         .indent = from_number<size_t>(number(request, "indent")),
                         .open_objects = number(request, "openObjects") != 0,
                         .grammar = grammar,
-                        .cancellation = to_cancellation(number(get(request, "prompt"), "id"))};
+                        .cancellation = cancellation};
   const double n_thinking = number(request, "maxThinkingTokens");
   if (n_thinking >= 0) demands.n_thinking_most = from_number<uint32_t>(n_thinking);
   return plan_answer(format, demands, read.prompt.end, read.prefix, tokenizer);

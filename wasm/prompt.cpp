@@ -15,12 +15,14 @@ namespace kinglet {
 namespace {
 
 // Returns the tools that a choice leaves: the JSON of OpenAI's "tool_choice"; "": all.
-Result<openai::ChosenTools> choose_tools(const Json& tools, const std::string& choice) {
+Result<openai::ChosenTools> choose_tools(const Json& tools, const std::string& choice,
+                                         const Cancellation& cancellation) {
   if (choice.empty()) return openai::ChosenTools{.tools = tools};
-  KINGLET_ASSIGN(Json parsed, parse_json(choice));
+  KINGLET_ASSIGN(Json parsed, parse_json(choice, {.cancellation = cancellation}));
   const Json body = {{"tools", tools}, {"tool_choice", std::move(parsed)}};
   openai::Fields fields(body);
-  auto chosen = openai::read_tools(fields);
+  auto chosen = openai::read_tools(fields, {.cancellation = cancellation});
+  if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   if (chosen.ok()) return std::move(chosen.value());
   return Error{ErrorCode::invalid_argument, chosen.error().message};
 }
@@ -45,7 +47,7 @@ Result<Conversation> read_conversation(const val& given, const Cancellation& can
                     .said_last = text(get(given, "saidLast")),
                     .cancellation = cancellation};
   const Json tools = variables["tools"].is_array() ? std::move(variables["tools"]) : Json::array();
-  KINGLET_ASSIGN(read.tools, choose_tools(tools, text(get(given, "toolChoice"))));
+  KINGLET_ASSIGN(read.tools, choose_tools(tools, text(get(given, "toolChoice")), cancellation));
   variables.erase("tools");
   read.variables = std::move(variables);
   return read;
