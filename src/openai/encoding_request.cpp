@@ -69,8 +69,9 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
     const std::string* text = document_text(document);
     if (text == nullptr) return wrong_value("documents", document, "a list of texts");
     KINGLET_TRY(patience());
-    KINGLET_ASSIGN(std::vector<TokenId> tokens,
-                   ranking_tokens(model.loaded(), query, *text, TooLong::cut, patience.cancellation));
+    KINGLET_ASSIGN(
+        std::vector<TokenId> tokens,
+        ranking_tokens(model.loaded(), query, *text, TooLong::cut, patience.cancellation));
     request.texts.push_back(std::move(tokens));
     if (returns_documents) request.documents.push_back(*text);
   }

@@ -99,8 +99,7 @@ Result<std::vector<TokenId>> template_tokens(const Tokenizer& tokenizer, std::st
   }
   // A token may join the document's end to the text after it, so the document is cut as text, by as
   // many tokens as there are too many.
-  KINGLET_ASSIGN(std::vector<TokenId> of_document,
-                 plain_tokens(tokenizer, document, cancellation));
+  KINGLET_ASSIGN(std::vector<TokenId> of_document, plain_tokens(tokenizer, document, cancellation));
   while (tokens.size() > context && !of_document.empty()) {
     const size_t n_over = tokens.size() - context;
     of_document.resize(of_document.size() - std::min(n_over, of_document.size()));

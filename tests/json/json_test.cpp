@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -50,6 +51,22 @@ TEST(Json, HasLimits) {
       parse_json(R"({"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":)", {.members = 2}).error().message,
       "this JSON has an object of more than 2 members at byte 36");
   EXPECT_FALSE(parse_json(R"({"a":1,"b":2,"c":3})", {.members = 2}).ok());
+}
+
+// A text of any length asks whether it is still wanted.
+TEST(Json, IsCancelledWithinAText) {
+  const std::atomic<uint32_t> word = 0;
+  static int n_looks;
+  const Cancellation at_third_look{&word, 7, [](uint32_t value) {
+                                     EXPECT_EQ(value, 7U);
+                                     return ++n_looks >= 3;
+                                   }};
+  n_looks = 0;
+  const auto cancelled = parse_json(R"("a\nb\nc\nd")", {.cancellation = at_third_look});
+  ASSERT_FALSE(cancelled.ok());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::cancelled);
+  n_looks = 0;
+  EXPECT_TRUE(parse_json(R"("a")", {.cancellation = at_third_look}).ok());
 }
 
 TEST(Json, TheLastOfEqualNamesCountsInThePlaceOfTheFirst) {

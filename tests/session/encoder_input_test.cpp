@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,17 @@ TEST(EmbeddingTokens, AreCutWhereThatIsWishedFor) {
   const auto cut = embedding_tokens(bert, text, TooLong::cut);
   ASSERT_TRUE(cut.ok());
   EXPECT_EQ(cut.value(), joined({{2}, Tokens(whole.begin(), whole.begin() + 62), {3}}));
+}
+
+TEST(EmbeddingTokens, AreCancelled) {
+  const std::atomic<uint32_t> word = 7;
+  const Cancellation cancellation{&word, 7};
+  const LanguageModel bert = load("encoder/bert.gguf");
+  expect_failure(embedding_tokens(bert, "a dog", TooLong::cut, cancellation), ErrorCode::cancelled,
+                 "cancelled");
+  const LanguageModel reranker = load("encoder/bert-rerank.gguf");
+  expect_failure(ranking_tokens(reranker, "who", "a dog", TooLong::cut, cancellation),
+                 ErrorCode::cancelled, "cancelled");
 }
 
 TEST(RankingTokens, StandBetweenTheMarksOfTheVocabulary) {

@@ -471,8 +471,8 @@ export interface GenerateOptions {
    */
   onFull?: 'error' | 'shift' | undefined;
   /**
-   * Aborting takes effect at the next token, or at the next batch of the prompt, and rejects with the
-   * signal's reason. {@link Generation.partial} has the answer up to there.
+   * Aborting takes effect at the next token, at the next batch of the prompt, or while the prompt is
+   * read, and rejects with the signal's reason. {@link Generation.partial} has the answer up to there.
    */
   signal?: AbortSignal | undefined;
 }
