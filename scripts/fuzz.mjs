@@ -1,13 +1,14 @@
 // npm run fuzz [-- --time SECONDS] [--target NAME]: runs each fuzzer for this time (default 60 s),
 // starting from the inputs in tests/fuzz/corpus and those that earlier runs added to build/fuzz. An
 // input that crashes, leaks, takes ten seconds (one without sanitizers) or asks for 256 MB ends the
-// run. Add such an input to tests/fuzz/corpus/NAME, so that the tests always run it.
-import { spawnSync } from 'node:child_process';
+// run. Add such an input to tests/fuzz/corpus/NAME, so that the tests always run it. One fuzzer runs
+// for each core at a time.
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildSanitized, sanitizerEnvironment } from './sanitize.mjs';
-import { fail, root, run } from './tools.mjs';
+import { fail, mapInParallel, root, run } from './tools.mjs';
 
 // These targets read similar texts, and share a dictionary.
 const dictionaries = { spm: 'text', bpe: 'text', wordpiece: 'text', unigram: 'text' };
@@ -36,14 +37,14 @@ if (targets.length === 0) fail(`there is no target ${values.target}`);
 
 let total = 0;
 const failed = [];
-for (const target of targets) {
-  const { ok, executions, output } = fuzz(target);
+await mapInParallel(targets, async (target) => {
+  const { ok, executions, output } = await fuzz(target);
   total += executions;
   console.log(`${target}: ${executions.toLocaleString('en')} executions${ok ? '' : ', FAILED'}`);
-  if (ok) continue;
+  if (ok) return;
   failed.push(target);
   console.log(output.split('\n').slice(-60).join('\n'));
-}
+});
 console.log(`${total.toLocaleString('en')} executions of ${targets.length} fuzzers`);
 if (failed.length > 0) fail(`found something: ${failed.join(', ')} (see build/fuzz/NAME.found-*)`);
 
@@ -51,7 +52,7 @@ function fuzz(target) {
   const grown = join(root, 'build/fuzz', target);
   mkdirSync(grown, { recursive: true });
   const dictionary = join(root, 'tests/fuzz', `${dictionaries[target] ?? target}.dict`);
-  const { status, stderr } = spawnSync(
+  const child = spawn(
     join(folder, `fuzz_${target}`),
     [
       grown,
@@ -63,8 +64,18 @@ function fuzz(target) {
       ...(threaded.includes(target) ? ['-detect_leaks=0'] : []),
       `-artifact_prefix=${grown}.found-`,
     ],
-    { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, ...sanitizerEnvironment } },
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...sanitizerEnvironment },
+    },
   );
-  const executions = Number(/number_of_executed_units: (\d+)/.exec(stderr)?.[1] ?? 0);
-  return { ok: status === 0 && executions > 0, executions, output: stderr };
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => (output += text));
+    child.on('error', reject);
+    child.on('close', (status) => {
+      const executions = Number(/number_of_executed_units: (\d+)/.exec(output)?.[1] ?? 0);
+      resolve({ ok: status === 0 && executions > 0, executions, output });
+    });
+  });
 }
