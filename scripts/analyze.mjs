@@ -34,17 +34,13 @@ const headers = readdirSync(join(root, 'src'), { recursive: true })
       !header.startsWith('src/kernels/') &&
       !existsSync(join(root, header.replace(/h$/, 'cpp'))),
   );
-for (const header of headers) {
-  run('clang++-19', [
-    '-std=c++20',
-    '-Isrc',
-    '-fsyntax-only',
-    '-xc++',
-    '-include',
-    header,
-    '/dev/null',
-  ]);
-}
+const bad = [];
+await mapInParallel(headers, async (header) => {
+  const options = ['-std=c++20', '-Isrc', '-fsyntax-only', '-xc++', '-include', header];
+  const child = spawn('clang++-19', [...options, '/dev/null'], { cwd: root, stdio: 'inherit' });
+  if ((await endOf(child)) !== 0) bad.push(header);
+});
+if (bad.length > 0) fail(`These headers do not compile alone: ${bad.join(', ')}`);
 
 run('cppcheck', [
   ...['--quiet', '--error-exitcode=1', '--inline-suppr', '--std=c++20', '--language=c++'],
@@ -111,16 +107,21 @@ async function tidyBatch({ files, command }) {
   }
 }
 
-function tidy(file) {
+async function tidy(file) {
   const args = [
     ...['-p', folder, '--quiet'],
     // clang does not know the names of GCC's own warnings, and batches include source files.
     ...['--extra-arg=-Wno-unknown-warning-option', '--checks=-bugprone-suspicious-include', file],
   ];
-  return new Promise((resolve) => {
-    const child = spawn('clang-tidy-19', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
-    child.on('close', (status) => resolve({ status, output }));
+  const child = spawn('clang-tidy-19', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
+  return { status: await endOf(child), output };
+}
+
+function endOf(child) {
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
   });
 }
