@@ -39,11 +39,13 @@ async function testArm64(folder) {
     ],
     filter,
   });
-  return runGoogleTests('arm64', [
-    on('cortex-a53', '*neon-*Parity*'),
-    on('neoverse-n1', '*neon_dotprod-*Parity*'),
-    ...inShares(on('max', '*-*neon:*neon_dotprod:*Parity*scalar')),
-  ]);
+  return runGoogleTests({
+    arm64: [
+      on('cortex-a53', '*neon-*Parity*'),
+      on('neoverse-n1', '*neon_dotprod-*Parity*'),
+      ...inShares(on('max', '*-*neon:*neon_dotprod:*Parity*scalar')),
+    ],
+  });
 }
 
 async function testWindows(folder) {
@@ -64,7 +66,7 @@ async function testWindows(folder) {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const command = [wine, `${folder}/tests/kinglet_tests.exe`];
-  const passed = await runGoogleTests('windows', inShares({ command, env }));
+  const passed = await runGoogleTests({ windows: inShares({ command, env }) });
 
   const program = join(root, folder, 'kinglet');
   writeFileSync(program, `#!/bin/sh\nexec ${wine} '${program}.exe' "$@"\n`, { mode: 0o755 });

@@ -6,18 +6,25 @@ import { join } from 'node:path';
 import { mapInParallel, root } from './tools.mjs';
 
 /**
- * Runs the parts of a suite, and writes their counts to build/test-results/NAME.json, unless a part
- * did not end properly. A part is { command, filter?, env? }. Returns whether all parts succeeded.
+ * Runs suites, { NAME: parts }, in their order, but so that no core waits for the end of a suite. A
+ * part is { command, filter?, env? }. Writes the counts of each suite to
+ * build/test-results/NAME.json, unless one of its parts did not end properly. Returns whether all
+ * parts succeeded.
  */
-export async function runGoogleTests(name, parts) {
+export async function runGoogleTests(suites) {
   const results = join(root, 'build/test-results');
   mkdirSync(results, { recursive: true });
-  const report = join(results, `${name}.json`);
-  rmSync(report, { force: true });
-  const ran = await mapInParallel(parts, (part, i) => runPart(part, join(results, `${name}.${i}`)));
-  if (ran.every(({ testsuites }) => testsuites !== undefined)) {
-    const testsuites = ran.flatMap((part) => part.testsuites);
-    writeFileSync(report, JSON.stringify({ testsuites }));
+  const reportOf = (name) => join(results, `${name}.json`);
+  for (const name of Object.keys(suites)) rmSync(reportOf(name), { force: true });
+  const parts = Object.entries(suites).flatMap(([name, own]) => own.map((part) => [name, part]));
+  const ran = await mapInParallel(parts, ([name, part], i) =>
+    runPart(part, join(results, `${name}.${i}`)),
+  );
+  for (const name of Object.keys(suites)) {
+    const own = ran.filter((_, i) => parts[i][0] === name);
+    if (!own.every(({ testsuites }) => testsuites !== undefined)) continue;
+    const testsuites = own.flatMap((part) => part.testsuites);
+    writeFileSync(reportOf(name), JSON.stringify({ testsuites }));
   }
   return ran.every(({ status }) => status === 0);
 }

@@ -24,11 +24,15 @@ await part('build package and demo', async () => {
   await buildPackage();
   buildDemo();
 });
-await googleTests('native', ['build/native/tests/kinglet_tests']);
-for (const simd of ['simd128', 'relaxed-simd']) {
-  const program = `build/emscripten/tests/kinglet_tests_${simd.replace('-', '_')}.js`;
-  await googleTests(`wasm-${simd}`, [process.execPath, ...relaxedSimdFlags(simd), program]);
-}
+console.log('\nGoogleTest, native and wasm');
+const suites = {
+  // The longest first.
+  'wasm-simd128': inShares(wasmTests('simd128')),
+  'wasm-relaxed-simd': inShares(wasmTests('relaxed-simd')),
+  native: inShares({ command: ['build/native/tests/kinglet_tests'] }),
+};
+const passed = await part('test native and wasm', () => runGoogleTests(suites));
+if (!passed) process.exitCode = 1;
 console.log('\nPackage and browser');
 const vitest = await part('test package and browsers', () =>
   spawnSync(
@@ -45,10 +49,9 @@ if (vitest.status !== 0) process.exitCode = 1;
 printTimes(times);
 if (printCounts(testSuites) > 0) process.exitCode = 1;
 
-async function googleTests(name, command) {
-  console.log(`\nGoogleTest, ${name}`);
-  const run = () => runGoogleTests(name, inShares({ command }));
-  if (!(await part(`test ${name}`, run))) process.exitCode = 1;
+function wasmTests(simd) {
+  const program = `build/emscripten/tests/kinglet_tests_${simd.replace('-', '_')}.js`;
+  return { command: [process.execPath, ...relaxedSimdFlags(simd), program] };
 }
 
 /**
