@@ -48,9 +48,8 @@ export default defineConfig({
     // It measures the server's time, and takes minutes: npm run test:endless.
     exclude: process.env.KINGLET_ENDLESS ? [] : ['tests/web/serve-endless.test.ts'],
     server: { deps: { external: [/\/dist\//] } },
-    // More than there are cores where these are two: half of the time a file waits, for a browser or
-    // on purpose.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // Also where there are two cores: half of the time a file waits, for a browser or on purpose.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: LongFilesFirst },
     // No test leaves a file in the user's folder.
     env: { KINGLET_CACHE: cache },
