@@ -250,7 +250,10 @@ export interface EnginePrompt {
   parseSpecial: boolean;
   /** The answer begins with this, as if the model had written it. */
   prefix: string | Int32Array;
-  /** For the first two, only a conversation differs: messages may be left out if it is too long. */
+  /**
+   * What happens if the context is too small. `dropOldest` and `shift` leave out messages of a
+   * conversation; with `shift`, a full context also drops the older half of its tokens.
+   */
   onFull: 'error' | 'dropOldest' | 'shift';
   /** The most positions of the prompt and an answer. */
   nCtx: number;
