@@ -38,6 +38,7 @@ KvCache::KvCache(std::shared_ptr<KvStore> store, uint32_t capacity, uint32_t win
 
 Result<KvCache> KvCache::fork() const {
   const uint32_t n_pages = table_.pages_for(size_);
+  // A window gives pages back as it moves, which sharing would forbid.
   const bool shares = store().config().n_pages > 1 && !places_.is_window();
   std::shared_ptr<KvStore> memory = table_.shared_store();
   if (!shares) {
@@ -81,6 +82,8 @@ void KvCache::set_size(uint32_t n_positions) {
 Status KvCache::reserve(uint32_t n_positions) {
   const uint64_t n = uint64_t{size_} + n_positions;
   KINGLET_TRY(check_room(n));
+  // From here on nothing else may write to these pages: a fork that shares the last page keeps it,
+  // and this cache gets a copy.
   KINGLET_TRY(own_beginning(size_));
   KINGLET_TRY(own_pages(size_ / table_.page_positions(), table_.pages_for(n)));
   n_reserved_ = std::max(n_reserved_, static_cast<uint32_t>(n));
@@ -102,6 +105,7 @@ Status KvCache::write(uint32_t layer, uint32_t i, std::span<const float> k,
   const uint32_t position = size_ + i;
   KINGLET_TRY(write_side(to.keys, layer, position, k));
   KINGLET_TRY(write_side(to.values, layer, position, v));
+  // The keys at the beginning are exact; their mean is what later keys are stored relative to.
   if (position == kExactPositions - 1 && to.keys.kind->has_integer_codes) table_.find_centres(to);
   return {};
 }
@@ -186,6 +190,8 @@ Status KvCache::drop(uint32_t first, uint32_t n) {
                  cat("KV cache: positions before ", first, " are no longer stored")};
   }
   rollback();
+  // Take all memory first, so that an error changes nothing. Then move the rows in ascending order:
+  // a row's new place is never one that is still to be read. Then give back what is not needed.
   const uint32_t begin = !places_.is_window() ? 0 : first_position_after_drop(first, n);
   KINGLET_TRY(own_beginning(first));
   KINGLET_TRY(!places_.is_window() ? unshare(first) : take_pages_for_drop(begin, n));
@@ -241,6 +247,8 @@ void KvCache::unpin() {
 uint32_t KvCache::reachable(uint32_t n_positions) const {
   uint32_t place = std::min(n_positions, size_);
   if (!places_.is_window() || place == size_) return place;
+  // A place is reachable if all pages from the first that its token sees up to it are stored. If a
+  // page is missing, every place whose window has it is out, too: go on in front of that page.
   while (place > 0) {
     const uint32_t first_page = first_seen(window(), place) / kWindowPage;
     uint32_t page = table_.pages_for(place);

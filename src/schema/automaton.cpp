@@ -13,7 +13,10 @@ using State = Automaton::State;
 
 constexpr uint32_t kNoState = UINT32_MAX;
 
+// Removes the states from which no accepting state can be reached: a grammar with them could get
+// stuck.
 std::vector<State> without_dead_ends(std::vector<State> states) {
+  // The living states are found backwards, from those that accept.
   std::vector<std::vector<uint32_t>> before(states.size());
   std::vector<uint32_t> todo;
   std::vector<bool> is_living(states.size());
@@ -31,6 +34,7 @@ std::vector<State> without_dead_ends(std::vector<State> states) {
     }
   }
   if (!is_living[0]) return {};
+  // Renumber: states and moves keep their order.
   std::vector<uint32_t> numbers;
   uint32_t n_living = 0;
   for (const bool is : is_living) numbers.push_back(is ? n_living++ : kNoState);
@@ -44,7 +48,9 @@ std::vector<State> without_dead_ends(std::vector<State> states) {
   return living;
 }
 
-// Orders states so that each comes after those that it leads to, as far as that is possible.
+// Orders states so that each comes after those that it leads to, as far as that is possible: loops
+// have no such order. A depth-first search that lists a state when all its moves are followed; with
+// a stack of its own, because paths can be as long as there are states.
 std::vector<uint32_t> last_first(const std::vector<State>& states) {
   struct Step {
     uint32_t state;
@@ -73,7 +79,11 @@ void append(std::string& key, uint32_t number) {
   key.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-// Finds states with the same continuations.
+// Joins states with the same continuations (Revuz's minimization of acyclic automata). States are
+// taken last first. So all targets of a state have their final numbers when it is looked at, and
+// two states have the same continuations exactly if they are written alike: accept alike, and move
+// by the same symbols to the same numbers. A loop of several states has a target without a number
+// yet; such states stay apart, which is correct, only larger.
 class Joiner {
  public:
   explicit Joiner(std::vector<State> states) : states_(std::move(states)) {}
@@ -82,6 +92,7 @@ class Joiner {
     numbers_.assign(states_.size(), kNoState);
     for (const uint32_t i : last_first(states_)) {
       states_[i].moves = grouped(i);
+      // The first state with a key is kept. Later ones get its number.
       const auto [known, is_new] =
           known_.try_emplace(key_of(i), static_cast<uint32_t>(kept_.size()));
       if (is_new) kept_.push_back(i);
@@ -122,7 +133,7 @@ class Joiner {
     const auto& [accepts, rest, moves] = states_[state];
     std::vector<std::pair<uint32_t, const Move*>> by_target;
     for (const Move& move : moves) by_target.emplace_back(target(state, move.to), &move);
-    std::sort(by_target.begin(), by_target.end());
+    std::sort(by_target.begin(), by_target.end());  // the order of moves does not matter
     std::string key = (accepts ? "+" : "-") + rest + '\0';
     for (const auto& [to, move] : by_target) {
       append(key, to);
@@ -158,6 +169,8 @@ class Joiner {
 // The most states in a row that become one rule.
 constexpr int kLongestRow = 16;
 
+// Writes rules for an automaton. A state that only one move enters is written where that move is,
+// so that there are few rules; every other one is a rule, written once.
 class Writer {
  public:
   Writer(const Automaton& automaton,
@@ -173,6 +186,7 @@ class Writer {
       for (const Move& move : states_[i].moves) n_entries_[move.to] += move.to != i ? 1 : 0;
     }
     std::string start = write(0, 0);
+    // Writing a rule may refer to further states, which then wait in todo_.
     while (!todo_.empty()) {
       const uint32_t next = todo_.back();
       todo_.pop_back();
@@ -202,7 +216,7 @@ class Writer {
     std::vector<std::string> branches;
     for (const Move& move : state.moves) {
       const std::string symbol = spell_(move.symbols);
-      if (move.to == number) {
+      if (move.to == number) {  // a loop of one state is a repetition in front of the others
         loop = repeat(symbol, 0, kUnlimited);
       } else {
         branches.push_back(followed(symbol, refer(move.to, depth)));

@@ -83,6 +83,9 @@ bool is_empty_list(const Content* content) {
   return content->json->is_array() && content->json->size() == 0;
 }
 
+// Merges keyword by keyword. Where only one schema has a keyword, its content stands as it is. The
+// two that list places by name or by number ("properties", "prefixItems") are merged even then,
+// because the other schema has its say on the places that it does not list.
 class Merger {
  public:
   Merger(const PlainSchema& a, const PlainSchema& b, std::string_view at, MergedContents& contents,
@@ -104,6 +107,7 @@ class Merger {
     }
     if (merged.has("properties")) merged.set("properties", merge_properties());
     if (merged.has("prefixItems")) merged.set("prefixItems", merge_items());
+    // Nothing can be valid if no type or value is left, or a required property must be absent.
     if (refusal_.is_set() || is_empty_list(merged.find("type")) ||
         is_empty_list(merged.find("enum")) || lacks_required(merged)) {
       return std::nullopt;
@@ -183,6 +187,7 @@ class Merger {
       };
       return has(type) || (type == "integer" && has("number"));
     };
+    // A name stays if both lists include it: "integer" and "number" meet in "integer".
     Names common = union_of(a, b);
     std::erase_if(common,
                   [&](std::string_view type) { return !includes(a, type) || !includes(b, type); });
@@ -196,6 +201,8 @@ class Merger {
       refusal_.count(1 + text.size() / kBytesInStep);
       return text;
     };
+    // Values are compared by a text that is the same for equal values, so that long lists take
+    // n log n steps.
     std::vector<std::string> others;
     std::vector<Content> common = list_of(a_, "enum", at_, refusal_);
     for (const Content& value : list_of(b_, "enum", at_, refusal_)) {
@@ -302,7 +309,8 @@ class Merger {
       merged.names.push_back(name);
       merged.contents.push_back(both(a, b));
     };
-    // Names that must be absent have no place in the order.
+    // The order of properties is that of `a`, then of `b`. Names that must be absent have no place
+    // in it: they come last, where they still refuse the name.
     std::vector<const Property*> absent;
     std::unordered_set<std::string_view> absent_names;
     for (const Property& property : of_a) {
@@ -365,6 +373,7 @@ class Merger {
 
 }  // namespace
 
+// Parts are compared by their addresses: equal parts were kept once, so they have one address.
 Content MergedContents::keep(Merged merged) {
   std::string key(1, merged.is_negated ? '-' : '+');
   const auto add = [&](const void* part) {

@@ -31,7 +31,9 @@ Variants SchemaResolver::negated(Schema schema, std::string_view at) {
   return found;
 }
 
-// A value is not valid if it breaks one of the demands.
+// A value is not valid if it breaks one of the demands, so each keyword adds the variants that
+// break it; they may overlap. By De Morgan's laws: allOf is broken where one of its schemas is;
+// anyOf where all are at once; oneOf where all are, or where two are valid together.
 Variants SchemaResolver::find_negated(Schema schema, std::string_view at) {
   constexpr size_t kSteps = 20;
   refusal_.count(kSteps);
@@ -46,7 +48,7 @@ Variants SchemaResolver::find_negated(Schema schema, std::string_view at) {
   if (others.has("$ref")) add(of_reference(others, true, at));
   for (const std::string_view keyword : {"allOf", "anyOf", "oneOf"}) {
     const std::vector<Schema> schemas = list_of(others, keyword, at, refusal_);
-    Variants none(schemas.empty() ? 0 : 1);  // none of the schemas is true
+    Variants none(schemas.empty() ? 0 : 1);  // all schemas so far are broken
     for (size_t i = 0; i < schemas.size(); ++i) {
       if (refusal_.is_set()) return {};
       const Variants broken = negated(schemas[i], below(at, keyword, i));
@@ -103,6 +105,7 @@ void SchemaResolver::negate_own(const PlainSchema& own, std::string_view at, Var
 }
 
 void SchemaResolver::negate_types(const PlainSchema& own, std::string_view at, Variants& found) {
+  // Integers are numbers: without "number", "integer" leaves the fractions to be found below.
   const Names given = types_of(own, at, refusal_);
   const bool has_integers = has(given, "integer") && !has(given, "number");
   Names others;
@@ -159,6 +162,7 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
   }
   if (keyword == "prefixItems") {
     const std::vector<Content> items = list_of(own, keyword, at, refusal_);
+    // One variant for each place: item i breaks its schema, whatever the others are.
     for (size_t i = 0; i < items.size(); ++i) {
       refusal_.count(4 * i);
       if (refusal_.is_set()) return true;
@@ -193,6 +197,8 @@ bool SchemaResolver::negate_keyword(std::string_view keyword, const PlainSchema&
     if (content.json != nullptr && (content.json->is_null() || *content.json == kEverything)) {
       return true;
     }
+    // The opposite is a property that neither a name nor a pattern covers, with a value that breaks
+    // the schema of the others.
     Json named = Json::array();
     for (const Property& property : properties_of(own, "properties", at, refusal_)) {
       named.push_back(property.name);
@@ -258,7 +264,7 @@ bool SchemaResolver::negate_limit(std::string_view keyword, const Json& limit, V
     const int64_t count = limit.as_integer().value_or(-1);
     const bool is_least = keyword.starts_with("min");
     if (count < 0 || count > INT32_MAX) return false;
-    if (is_least && count == 0) return true;
+    if (is_least && count == 0) return true;  // nothing breaks "at least 0"
     opposite.set(known->is, contents_.keep(Json(is_least ? count - 1 : count + 1)));
   }
   found.push_back(std::move(opposite));

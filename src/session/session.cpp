@@ -94,7 +94,8 @@ Status Session::restore(std::span<const TokenId> tokens, std::vector<PlacedImage
 }
 
 // Returns the last place at or before n_positions to which the state can go back, and that is not
-// inside a picture whose rows must be computed together.
+// inside a picture whose rows must be computed together. Each of the two conditions may move the
+// place back and so break the other one: the loop ends where both hold, at 0 at the latest.
 uint32_t Session::place_before(uint32_t n_positions) const {
   uint32_t place = sequence_->reachable(n_positions);
   while (const PlacedImage* placed = image_at(images(), place)) {
@@ -123,6 +124,7 @@ Status Session::append_image(const SharedImage& image, Output output,
 
 Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& options) {
   KINGLET_TRY(abandon());
+  // First all that can fail, without changing anything; then the change.
   const uint32_t n_old = options.replaces_context ? 0 : n_positions();
   if (tokens.empty()) {
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
@@ -202,6 +204,8 @@ Status Session::look_ahead(std::span<const TokenId> guesses, const Cancellation&
     while (appending_) KINGLET_TRY(advance());
     return {};
   }
+  // The guesses stand behind the context only while the step computes: until a sampled token is the
+  // same, they are not part of it.
   std::vector<TokenId>& ahead = guesses_.tokens;
   ahead.assign(guesses.begin(), guesses.end());
   guesses_.first = n_positions();
@@ -293,6 +297,7 @@ Status Session::compute_batch(uint32_t max_batch) {
   const uint32_t stop = image_checkpoint();
   const bool all = appending_->all_logits;
   const uint32_t most = all ? sequence_->n_logit_rows() : n_batch();
+  // A batch ends at the checkpoint behind the last picture, so that the state there is kept.
   uint32_t n = images_.batch_size(n_before, std::min({n_left(), n_batch(), max_batch, most}));
   if (n_before < stop) n = std::min(n, stop - n_before);
   if (n > n_batch()) KINGLET_TRY(sequence_->grow_batch(n));
