@@ -19,7 +19,7 @@
 
 namespace kinglet {
 
-// Texts are computed in groups, each of which has this many tokens or a few more. A larger group
+// Texts are computed in groups of this many tokens, or a few more. A larger group
 // would not be faster, and what waits for its next step would wait longer.
 constexpr size_t kGroupTokens = 512;
 

@@ -17,7 +17,7 @@ namespace kinglet {
 
 class SessionPool {
  public:
-  // `store` holds the pages of all sessions, each of which is created with `options`. At most
+  // `store` holds the pages of all sessions; each is created with `options`. At most
   // `most_idle` sessions are kept. The model and the thread pool must outlive the pool.
   SessionPool(const Model& model, ThreadPool& threads, std::shared_ptr<KvStore> store,
               const SequenceOptions& options, size_t most_idle)

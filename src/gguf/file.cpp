@@ -222,7 +222,7 @@ Result<GgufFile> GgufLoader::finish() {
   return std::move(file_);
 }
 
-// Makes room for the bytes up to the next try, but for at most twice the bytes that have arrived:
+// Makes room for the bytes up to the next try, at most twice the bytes that have arrived:
 // a length that is only announced must not allocate memory.
 Status GgufLoader::grow_header() {
   const uint64_t wanted = std::max(next_try_, kFirstHeaderBytes);

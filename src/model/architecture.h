@@ -204,7 +204,7 @@ enum class LayerInputs : uint8_t {
   projection_and_table,  // and the token's row of a table of its own
 };
 
-// What is added to the stream besides the tokens' embeddings.
+// What is added to the stream in addition to the tokens' embeddings.
 struct EmbeddingTraits {
   bool token_types = false;        // if the file has them, the vector of type 0
   bool learned_positions = false;  // a vector for each position

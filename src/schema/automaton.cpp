@@ -143,7 +143,7 @@ class Joiner {
     return key;
   }
 
-  // Returns the kept states, of which the start comes first.
+  // Returns the kept states, the start first.
   Automaton kept() {
     const uint32_t first = numbers_[0];
     std::vector<uint32_t> order = {first};

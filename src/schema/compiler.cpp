@@ -48,7 +48,7 @@ NumberRange number_range(const PlainSchema& schema, std::string_view at, Refusal
   return range;
 }
 
-// Returns the types of which the keywords speak. A schema with only keywords for objects means
+// Returns the types that the keywords apply to. A schema with only keywords for objects means
 // objects, although other values are valid, too.
 std::vector<std::string_view> implied_types(const PlainSchema& schema) {
   std::vector<std::string_view> types;

@@ -106,7 +106,7 @@ class SchemaCompiler {
   struct ValueRules {
     PlainSchema schema;
     Names types = {};
-    Names limited = {};               // the types of which its keywords speak
+    Names limited = {};               // the types that its keywords apply to
     const Language* texts = nullptr;  // of strings; null: not known yet
     std::unordered_map<std::string_view, Schema> named = {};  // by "properties"
   };

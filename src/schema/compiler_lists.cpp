@@ -12,7 +12,7 @@
 namespace kinglet::schema {
 namespace {
 
-// The most states of a list whose items are counted by kind, each of which is a rule.
+// The most states of a list whose items are counted by kind. Each state is a rule.
 constexpr uint64_t kMostStates = 4000;
 // The most different items that "uniqueItems" lets come in any order.
 constexpr size_t kMostShuffledItems = 8;
@@ -153,7 +153,7 @@ std::string SchemaCompiler::brackets(const std::vector<std::string>& tuple, cons
   return enclosed('[', rest, ']', least == 0);
 }
 
-// Converts a list of different items, of which there are only these.
+// Converts a list of different items that are all among these.
 std::string SchemaCompiler::unique_list(const std::vector<Json>& values, const ListParts& parts,
                                         std::string_view at) {
   if (parts.least > values.size() || parts.most < parts.least) return {};

@@ -19,7 +19,7 @@ constexpr std::string_view kEmptyText = R"("")";
 
 std::string literal(std::string_view text);
 
-// Matches one of the characters, of which there is at least one.
+// Matches one of the characters; there must be at least one.
 std::string one_of(const CharacterSet& characters);
 
 // Leaves out absent parts.

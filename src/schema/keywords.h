@@ -24,7 +24,7 @@ struct Content {
   const Merged* merged = nullptr;
 };
 
-// A schema is a Content, too: as it was given, or several of which all are required.
+// A schema is a Content, too: as it was given, or several that are all required.
 using Schema = Content;
 
 struct Merged {

@@ -102,7 +102,7 @@ class Languages {
   const Language* any_text_;
 };
 
-// Returns all characters, in classes of which each set of the language has all or none.
+// Returns all characters, in classes: each set of the language has all of a class or none.
 std::vector<CharacterSet> alphabet_of(const Language* language);
 
 }  // namespace kinglet::schema

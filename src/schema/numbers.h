@@ -25,8 +25,8 @@ struct Bound {
 struct NumberRange {
   std::optional<Bound> least = {};
   std::optional<Bound> most = {};
-  std::string_view step = {};  // of which the numbers are multiples: above 0; empty: there is none
-  std::vector<std::string_view> not_steps = {};  // of which they are not multiples
+  std::string_view step = {};  // the numbers are multiples of it: above 0; empty: of nothing
+  std::vector<std::string_view> not_steps = {};  // they are not multiples of these
   bool is_whole = false;
 };
 

@@ -1,4 +1,4 @@
-// The open connections, of which those that keep the server waiting can be dropped.
+// The open connections. Those that keep the server waiting can be dropped.
 #pragma once
 
 #include <mutex>

@@ -26,7 +26,7 @@ struct Symbol {
 // Merges, until no merge is left, the pair of adjacent symbols whose merge has the highest
 // priority; among equal priorities, the leftmost pair. Takes time O(n log n).
 //
-// `Rule` knows numbered merges, each of which makes one token of two others:
+// `Rule` knows numbered merges. Each makes one token of two others:
 //   uint32_t find(text, left symbol, right symbol)  the merge of the two symbols, or kNoMerge
 //   float priority(merge)
 //   TokenId result(merge)

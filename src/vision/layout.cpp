@@ -145,7 +145,7 @@ Status lay_out_tiles(const VisionConfig& config, const PictureView& picture,
 }
 
 // Returns the grid of tiles whose proportions are nearest to the picture's. Among equally near
-// grids, it is the one with the most tiles of which the picture fills more than half.
+// grids, it is the one with the most tiles, if the picture fills more than half of them.
 Size choose_grid(const PictureView& picture, uint32_t side) {
   const float ratio = to_float(picture.width) / to_float(picture.height);
   const float area = to_float(picture.width) * to_float(picture.height);

@@ -1,7 +1,7 @@
 import type { PostedRequest } from './protocol.ts';
 import type { WorkerClient } from './worker-client.ts';
 
-/** A whole answer in JSON, or the server-sent events of a stream, of which each text has whole ones. */
+/** A whole answer in JSON, or the server-sent events of a stream: each text has whole ones. */
 export type ApiAnswer =
   { status: number; body: string; events?: undefined } | { events: ReadableStream<string> };
 

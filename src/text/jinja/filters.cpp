@@ -577,7 +577,7 @@ Result<bool> is_equal(const List& arguments) {
   return (arguments[0] == arguments[1]) == kEqual;
 }
 
-// The test `sameas`, for None and truth values, each of which is a single object in Python. Other
+// The test `sameas`, for None and truth values: each is a single object in Python. Other
 // values are refused.
 Result<bool> is_same(const List& arguments) {
   if (arguments.size() != 2) return refusal("sameas: expected one argument");

@@ -123,7 +123,7 @@ export interface ChatCompletionParams extends SamplingParams {
   response_format?: ResponseFormat | null | undefined;
   tools?: readonly (FunctionTool | { type: 'custom' })[] | null | undefined;
   tool_choice?: ToolChoice | { type: 'custom' } | null | undefined;
-  /** Whether an answer may call several functions. Default true, but for a named `tool_choice`. */
+  /** Whether an answer may call several functions. Default true, except with a named `tool_choice`. */
   parallel_tool_calls?: boolean | null | undefined;
   /** "none" asks a model to answer without thinking first, if its template supports that. */
   reasoning_effort?: string | null | undefined;

@@ -42,7 +42,7 @@ export class FileCache {
     return undefined;
   }
 
-  /** Returns the addresses of all files of which the cache has complete copies. */
+  /** Returns the addresses of all files that are complete in the cache. */
   async keptUrls(): Promise<string[]> {
     const names = await this.#store.names();
     const entries = await Promise.all(names.map((name) => this.#store.peek(name)));

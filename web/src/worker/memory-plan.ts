@@ -10,7 +10,7 @@ const maxModelBytes = 3.5 * 2 ** 30;
 /** For the engine, its stacks, its tokenizer's tables, and the losses of the allocator. */
 const overheadBytes = 64 * 2 ** 20;
 
-/** What to reserve besides the file's bytes if only these are known: the first that is granted. */
+/** What to reserve beyond the file's bytes if only these are known: the first that is granted. */
 const unplannedBytes = [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30);
 
 /**
