@@ -39,6 +39,9 @@ for (const folder of subfolders('src')) {
   }
 }
 for (const file of files('wasm', /\.(h|cpp)$/)) checkIncludes(file, wasmMayInclude);
+for (const file of files('wasm', /\.d\.ts$/)) {
+  checkImports(file, (target) => target.startsWith('wasm/'));
+}
 
 // The package may import only the engine's built modules and their types. Some entries may also import
 // what they are for: the types of the AI SDK, React, the types of JSX, and the libraries that render

@@ -1,21 +1,10 @@
 // The interface of the wasm module: the exports of bindings.cpp, answer.cpp, api.cpp,
 // file_header.cpp, prompt.cpp, session.cpp and vision.cpp, as the worker sees them. The engine is synchronous;
 // one module instance belongs to one worker.
+import type { EngineHandle, EngineResult } from './result.d.ts';
 import type { VisionLoader } from './vision.d.ts';
 
-/** Every call that can fail returns either a value or an error; nothing throws. */
-export type EngineResult<T> = { value: T; error?: undefined } | { error: EngineError };
-
-export interface EngineError {
-  /** The snake_case name of a kinglet::ErrorCode, e.g. "wrong_shape". */
-  code: string;
-  message: string;
-}
-
-/** An object in the wasm heap: call delete() when it is not needed any more. */
-export interface EngineHandle {
-  delete(): void;
-}
+export type * from './result.d.ts';
 
 export interface EngineModule {
   /** Views of the heap are replaced when memory grows: read this again after every call. */

@@ -1,5 +1,5 @@
 // The part of the wasm module that reads pictures: the classes of vision.cpp, as the worker sees them.
-import type { EngineHandle, EngineResult } from './engine.d.ts';
+import type { EngineHandle, EngineResult } from './result.d.ts';
 
 /** reserve → write into HEAPU8 → commit, until reserve returns 0 bytes; then finish. */
 export interface VisionLoader extends EngineHandle {
