@@ -21,7 +21,7 @@ export async function buildAll(options = {}) {
 }
 
 export async function buildPackage() {
-  const types = ['wasm/engine.d.ts', 'wasm/vision.d.ts'];
+  const types = ['engine', 'result', 'vision'].map((name) => `wasm/${name}.d.ts`);
   const inputs = ['web', ...types, 'build/wasm', 'tsconfig.json', 'package.json'];
   if (isCurrent('build/package.stamp', inputs)) return;
   rmSync(join(root, 'dist'), { recursive: true, force: true });
