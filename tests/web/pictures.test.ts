@@ -838,6 +838,32 @@ describe.each(browserNames)('in %s', (name) => {
     }
   });
 
+  it('answers about several bitmaps, which can be read only while they are open', async () => {
+    const answers = await page.evaluate(async () => {
+      const { model } = globalThis as unknown as Here;
+      const canvases = ['red', 'green'].map((colour) => {
+        const canvas = new OffscreenCanvas(120, 80);
+        const context = canvas.getContext('2d')!;
+        context.fillStyle = colour;
+        context.fillRect(10, 20, 50, 30);
+        return canvas;
+      });
+      const ask = async (images: (ImageBitmap | ImageData)[]) => {
+        const content = images.map((image) => ({ type: 'image' as const, image }));
+        const session = await model.newSession({ nCtx: 512 });
+        const answer = session.chat([{ role: 'user', content }], { maxTokens: 4, temperature: 0 });
+        const { text } = await answer.result;
+        session.dispose();
+        return text;
+      };
+      const bitmaps = await Promise.all(canvases.map((canvas) => createImageBitmap(canvas)));
+      const pixels = canvases.map((canvas) => canvas.getContext('2d')!.getImageData(0, 0, 120, 80));
+      return [await ask(bitmaps), await ask(bitmaps), await ask(pixels)];
+    });
+    expect(answers[0]).not.toBe('');
+    expect(new Set(answers).size).toBe(1);
+  });
+
   it('refuses damaged files and GIFs in words, and goes on', async () => {
     const found = await page.evaluate(
       async (bytes) => {

@@ -39,6 +39,11 @@ export async function giveRows(
   for (const part of given) if (part.rows) session.giveImage(forEngine(part));
 }
 
+/** Frees the pixels of bitmaps that are not read any more. */
+export function closeBitmaps(images: readonly PostedImage[]): void {
+  for (const image of images) if (image.kind === 'bitmap') image.bitmap.close();
+}
+
 function read(
   image: PostedImage,
   index: number,

@@ -149,7 +149,6 @@ function ofBitmap(bitmap: ImageBitmap): DecodedPicture {
         }
       }
     }
-    bitmap.close();
   };
   return { width, height, write };
 }

@@ -36,6 +36,7 @@ import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
+import { closeBitmaps } from './conversation-pictures.ts';
 import { engineConversation, runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
 import { checkWanted } from './work.ts';
@@ -387,6 +388,7 @@ export class ModelHost {
     const { model, pictures } = this.#ready();
     const use = { ...work, pictures, onImage: () => undefined };
     const content = typeof text === 'string' ? text : await engineConversation(text, use);
+    if (typeof text !== 'string') closeBitmaps(text.pictures?.images ?? []);
     return unwrap(
       model.tokens({
         ...{ content, addBos, parseSpecial, prefix: '', onFull: 'error' },

@@ -26,6 +26,7 @@ export interface PictureWork extends Work {
 }
 
 interface BegunPicture {
+  image: PostedImage;
   key: string;
   /** Of the work that can end it. */
   id: number;
@@ -75,6 +76,10 @@ export class PictureReading {
 
   async #read(image: PostedImage, work: PictureWork): Promise<PicturePart[]> {
     checkWanted(work);
+    const begun = this.#begun;
+    if (work.needsRows && begun?.image === image && begun.id === work.id) {
+      return this.#compute(begun, work);
+    }
     const url = image.kind === 'url' && !isDataUrl(image.url) ? image.url : undefined;
     const known = this.#keptFor(url && this.#keyOfUrl.get(url), work);
     if (known) return known;
@@ -83,12 +88,9 @@ export class PictureReading {
     if (url && key) this.#keyOfUrl.set(url, key);
     const same = this.#keptFor(key, work);
     if (same) return same;
-    if (this.#begun && this.#begun.key === key && this.#begun.id === work.id) {
-      return this.#compute(this.#begun, work);
-    }
     const picture = await decodePicture(data);
     this.#loaded ??= await this.#load(work);
-    return this.#begin(this.#loaded, picture, key, work);
+    return this.#begin(this.#loaded, image, picture, key, work);
   }
 
   /** Returns the remembered parts, if they have all rows that are needed. */
@@ -101,6 +103,7 @@ export class PictureReading {
 
   async #begin(
     { module, reader }: LoadedVision,
+    image: PostedImage,
     { width, height, write }: DecodedPicture,
     keyOfData: string | undefined,
     work: PictureWork,
@@ -112,7 +115,7 @@ export class PictureReading {
     const total = unwrap(reader.begin(work.id));
     const found = reader.parts();
     const key = keyOfData ?? found.map(({ checksum }) => checksum).join();
-    this.#begun = { key, id: work.id, reader, total, found };
+    this.#begun = { image, key, id: work.id, reader, total, found };
     const known = this.#keptFor(key, work);
     if (known) return known;
     if (work.needsRows) return this.#compute(this.#begun, work);

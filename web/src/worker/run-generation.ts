@@ -12,7 +12,7 @@ import { emptyResult } from '../empty-result.ts';
 import { KingletError } from '../errors.ts';
 import type { Conversation, PostedGenerateOptions, PostedPrompt } from '../protocol.ts';
 import type { ChatMessage, GenerationResult, ImageProgress, Piece } from '../types.ts';
-import { giveRows, partsOf } from './conversation-pictures.ts';
+import { closeBitmaps, giveRows, partsOf } from './conversation-pictures.ts';
 import type { PictureUse } from './conversation-pictures.ts';
 import { unwrap } from './engine-error.ts';
 import type { EngineLoop } from './engine-loop.ts';
@@ -39,7 +39,10 @@ export interface GenerationRun extends LoadedModel {
 
 export async function runGeneration(run: GenerationRun): Promise<GenerationResult> {
   const startedAt = performance.now();
-  const answer = await unlessCancelled(() => newAnswer(run));
+  const { content } = run.prompt;
+  const answer = await unlessCancelled(() => newAnswer(run)).finally(() => {
+    if (isConversation(content)) closeBitmaps(content.pictures?.images ?? []);
+  });
   if (!answer) return emptyResult(run.prompt, run.options.seed);
   try {
     return await generate(run, answer, startedAt);
