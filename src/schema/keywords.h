@@ -77,7 +77,7 @@ std::string_view type_of_keyword(std::string_view keyword);
 // their end, but not after each step: after a refusal, their results mean nothing.
 class Refusal {
  public:
-  explicit Refusal(Cancellation cancellation = {}) : cancellation_(cancellation) {}
+  explicit Refusal(const Cancellation& cancellation = {}) : cancellation_(cancellation) {}
 
   // Only the first one counts. `at`: the place in the schema, such as "#/properties/name".
   void set(std::string_view at, std::string_view message);

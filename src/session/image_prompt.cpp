@@ -25,7 +25,7 @@ class Composer {
  public:
   explicit Composer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  void add_text(std::string_view text, EncodeOptions options,
+  void add_text(std::string_view text, const EncodeOptions& options,
                 std::span<const TextRange> plain = {}) {
     append(tokenizer_.encode(text, options, plain));
   }

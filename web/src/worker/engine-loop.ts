@@ -5,7 +5,7 @@ import { yieldToMessages } from './yield.ts';
  * How long messages wait at most, unless a single step takes longer. The first turn is one step: who
  * asks may stop at once.
  */
-export const turnMs = 50;
+export const turnMs = 25;
 
 /** Work that the engine does in turns. */
 export interface EngineWork<Event> {
