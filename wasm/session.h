@@ -68,8 +68,7 @@ class EngineSession {
 
   // The rest is for C++.
 
-  // Writes an answer in this session. The job's images without rows are those that it has, or were
-  // given.
+  // Writes an answer in this session. The job's images are those that were given.
   void submit(AnswerJob job);
 
   // The pictures whose rows must be given before a prompt of these tokens, by their index.

@@ -864,6 +864,34 @@ describe.each(browserNames)('in %s', (name) => {
     expect(new Set(answers).size).toBe(1);
   });
 
+  it('fetches each of several pictures once', async () => {
+    const text = await page.evaluate(async () => {
+      const { model } = globalThis as unknown as Here;
+      const canvases = ['blue', 'yellow'].map((colour) => {
+        const canvas = new OffscreenCanvas(100, 70);
+        const context = canvas.getContext('2d')!;
+        context.fillStyle = colour;
+        context.fillRect(5, 5, 60, 40);
+        return canvas;
+      });
+      const blobs = await Promise.all(canvases.map((canvas) => canvas.convertToBlob()));
+      const urls = blobs.map((blob) => URL.createObjectURL(blob));
+      // They are gone when the first picture is computed.
+      const onImage = () => {
+        urls.forEach((url) => {
+          URL.revokeObjectURL(url);
+        });
+      };
+      const content = urls.map((image) => ({ type: 'image' as const, image }));
+      const options = { maxTokens: 2, temperature: 0, onImage };
+      const session = await model.newSession({ nCtx: 512 });
+      const answer = await session.chat([{ role: 'user', content }], options).result;
+      session.dispose();
+      return answer.text;
+    });
+    expect(text).not.toBe('');
+  });
+
   it('refuses damaged files and GIFs in words, and goes on', async () => {
     const found = await page.evaluate(
       async (bytes) => {

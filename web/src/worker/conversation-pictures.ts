@@ -1,6 +1,7 @@
 // The pictures of conversations: their parts are in the prompt, and a session needs their rows.
 import type { EnginePicturePart, EngineSession } from '#engine';
-import type { PostedImage } from '../protocol.ts';
+import { isConversation } from '../conversation.ts';
+import type { PostedImage, PostedPrompt } from '../protocol.ts';
 import type { ImageProgress } from '../types.ts';
 import type { PicturePart, PictureReading } from './picture-reading.ts';
 import type { Work } from './work.ts';
@@ -39,9 +40,10 @@ export async function giveRows(
   for (const part of given) if (part.rows) session.giveImage(forEngine(part));
 }
 
-/** Frees the pixels of bitmaps that are not read any more. */
-export function closeBitmaps(images: readonly PostedImage[]): void {
-  for (const image of images) if (image.kind === 'bitmap') image.bitmap.close();
+/** Frees the pixels of a prompt's bitmaps, which are not read any more. */
+export function closeBitmaps(content: PostedPrompt['content']): void {
+  const pictures = isConversation(content) ? content.pictures : undefined;
+  for (const image of pictures?.images ?? []) if (image.kind === 'bitmap') image.bitmap.close();
 }
 
 function read(

@@ -387,14 +387,17 @@ export class ModelHost {
   ): Promise<Int32Array> {
     const { model, pictures } = this.#ready();
     const use = { ...work, pictures, onImage: () => undefined };
-    const content = typeof text === 'string' ? text : await engineConversation(text, use);
-    if (typeof text !== 'string') closeBitmaps(text.pictures?.images ?? []);
-    return unwrap(
-      model.tokens({
-        ...{ content, addBos, parseSpecial, prefix: '', onFull: 'error' },
-        ...{ nCtx: 0, maxTokens: 0, id: work.id },
-      }),
-    );
+    try {
+      const content = typeof text === 'string' ? text : await engineConversation(text, use);
+      return unwrap(
+        model.tokens({
+          ...{ content, addBos, parseSpecial, prefix: '', onFull: 'error' },
+          ...{ nCtx: 0, maxTokens: 0, id: work.id },
+        }),
+      );
+    } finally {
+      closeBitmaps(text);
+    }
   }
 
   #newSession(id: number, { nCtx, kv, kvPool }: TakesOf<'newSession'>): MadeSession {

@@ -47,6 +47,8 @@ export class PictureReading {
   readonly #kept = new Map<string, PicturePart[]>();
   /** The key of the data that was found at each URL. */
   readonly #keyOfUrl = new Map<string, string>();
+  /** What was fetched of pictures whose rows are not computed yet. */
+  readonly #dataOf = new WeakMap<PostedImage, PictureData>();
   /** The picture that the reader knows, if nothing of it is computed yet. */
   #begun: BegunPicture | undefined;
   /** Settles when the earlier pictures are read: the reader reads one picture at a time. */
@@ -83,7 +85,8 @@ export class PictureReading {
     const url = image.kind === 'url' && !isDataUrl(image.url) ? image.url : undefined;
     const known = this.#keptFor(url && this.#keyOfUrl.get(url), work);
     if (known) return known;
-    const data = await pictureData(image, this.#request);
+    const data = this.#dataOf.get(image) ?? (await pictureData(image, this.#request));
+    this.#dataOf.set(image, data);
     const key = await keyOf(data);
     if (url && key) this.#keyOfUrl.set(url, key);
     const same = this.#keptFor(key, work);
@@ -123,10 +126,11 @@ export class PictureReading {
   }
 
   async #compute(
-    { key, reader, total, found }: BegunPicture,
+    { image, key, reader, total, found }: BegunPicture,
     work: PictureWork,
   ): Promise<PicturePart[]> {
     this.#begun = undefined;
+    this.#dataOf.delete(image);
     for (let left = total; left > 0;) {
       work.onStep(total - left, total);
       await yieldToMessages();

@@ -39,9 +39,8 @@ export interface GenerationRun extends LoadedModel {
 
 export async function runGeneration(run: GenerationRun): Promise<GenerationResult> {
   const startedAt = performance.now();
-  const { content } = run.prompt;
   const answer = await unlessCancelled(() => newAnswer(run)).finally(() => {
-    if (isConversation(content)) closeBitmaps(content.pictures?.images ?? []);
+    closeBitmaps(run.prompt.content);
   });
   if (!answer) return emptyResult(run.prompt, run.options.seed);
   try {
