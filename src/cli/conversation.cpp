@@ -156,14 +156,10 @@ Result<openai::GenerationRequest> Conversation::read_request(
       run_.loaded, layout_,
       {.name = {}, .n_ctx = run_.session->n_ctx(), .trusts_content = options_.trust_content});
   const openai::Look look =
-      [&](const std::vector<std::string>& paths) -> openai::ApiResult<PartsOfPictures> {
-    PartsOfPictures pictures;
-    for (const std::string& path : paths) {
-      KINGLET_ASSIGN(const PictureParts parts, read_picture_(path, cancellation));
-      pictures.push_back(*parts);
-    }
-    return pictures;
-  };
+      openai::one_by_one([&](const std::string& path) -> openai::ApiResult<PictureParts> {
+        KINGLET_ASSIGN(PictureParts parts, read_picture_(path, cancellation));
+        return parts;
+      });
   auto read = openai::read_chat_request(request(), model, look);
   if (!read.ok()) return error_of(read);
   // The program has options of its own for what the API's fields say of sampling.

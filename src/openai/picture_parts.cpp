@@ -106,6 +106,18 @@ ApiResult<std::string> file_of_url(std::string_view url) {
   return std::move(*bytes);
 }
 
+Look one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read) {
+  return
+      [read = std::move(read)](const std::vector<std::string>& urls) -> ApiResult<PartsOfPictures> {
+        PartsOfPictures pictures;
+        for (const std::string& url : urls) {
+          KINGLET_ASSIGN(const PictureParts parts, read(url));
+          pictures.push_back(*parts);
+        }
+        return pictures;
+      };
+}
+
 ApiResult<GivenPictures> take_pictures(Json& messages) {
   GivenPictures pictures;
   if (!messages.is_array()) return pictures;

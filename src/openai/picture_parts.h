@@ -1,12 +1,15 @@
 // Pictures in messages: parts of type "image_url".
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "json/json.h"
 #include "openai/api_error.h"
+#include "openai/generation_request.h"
+#include "vision/image_part.h"
 
 namespace kinglet::openai {
 
@@ -17,6 +20,9 @@ struct GivenPictures {
   std::string mark;               // replaces each picture in the texts; occurs nowhere else
   std::vector<std::string> urls;  // in the order of the marks
 };
+
+// Returns a Look that reads one picture after the other.
+Look one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read);
 
 // Takes the pictures out of the messages and puts text parts with the mark in their place.
 ApiResult<GivenPictures> take_pictures(Json& messages);

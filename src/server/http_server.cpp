@@ -388,15 +388,10 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
 
 Look HttpServer::look_with(const Patience& patience) {
   if (!options_.decode) return {};
-  return [this, &patience](const std::vector<std::string>& urls) -> ApiResult<PartsOfPictures> {
-    PartsOfPictures pictures;
-    for (const std::string& url : urls) {
-      KINGLET_ASSIGN(const std::string file, file_of_url(url));
-      KINGLET_ASSIGN(const PictureParts parts, look(file, patience));
-      pictures.push_back(*parts);
-    }
-    return pictures;
-  };
+  return openai::one_by_one([this, &patience](const std::string& url) -> ApiResult<PictureParts> {
+    KINGLET_ASSIGN(const std::string file, file_of_url(url));
+    return look(file, patience);
+  });
 }
 
 ApiResult<Asked> HttpServer::read(std::string_view endpoint, const std::string& body,
