@@ -112,7 +112,7 @@ Result<ReadPrompt> read_plain_prompt(const val& content, bool parses_special,
   if (options.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   tokens.insert(tokens.end(), options.prefix.begin(), options.prefix.end());
   if (options.on_full == OnFull::shift) {
-    read.prompt.n_kept = count_kept({}, tokens, options.n_ctx);
+    read.prompt.n_kept = count_kept(0, options.n_ctx);
   }
   return read;
 }

@@ -23,13 +23,6 @@
 namespace kinglet {
 namespace {
 
-// JavaScript's numbers cannot represent all 64-bit integers.
-std::string hexadecimal(uint64_t number) {
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += kHexDigits[number >> shift & 15];
-  return digits;
-}
-
 class PictureReader {
  public:
   static Result<std::shared_ptr<PictureReader>> create(GgufFile file, const KernelSet& kernels) {
@@ -94,6 +87,7 @@ class PictureReader {
       set(fields, "gridWidth", part.image.grid_width);
       set(fields, "gridHeight", part.image.grid_height);
       set(fields, "seesAll", part.image.sees_all);
+      // JavaScript's numbers cannot represent all 64-bit integers.
       set(fields, "checksum", hexadecimal(part.image.checksum));
       list.call<void>("push", fields);
     }

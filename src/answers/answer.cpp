@@ -1,5 +1,6 @@
 #include "answers/answer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/random_name.h"
@@ -81,14 +82,32 @@ AnswerDelta AnswerEvents::take_parts() {
 
 Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
                              const std::vector<TokenId>& prompt, GenerationOptions options,
-                             const AnswerPlan& plan) {
+                             const AnswerPlan& plan, PromptCache* cache) {
   plan.constrain(options);
+  const bool is_whole = options.replaces_context || session.n_positions() == 0;
+  if (!is_whole || options.measures_prompt) cache = nullptr;
+  const uint64_t n_restored_bytes = cache != nullptr ? cache->restore(session, prompt) : 0;
+  options.replaces_context |= n_restored_bytes > 0;
   KINGLET_ASSIGN(Generation generation, Generation::start(session, tokenizer, prompt, options));
-  return Answer(std::move(generation), plan);
+  Answer answer(session, std::move(generation), plan, n_restored_bytes);
+  if (cache == nullptr) return answer;
+  answer.n_stored_ =
+      cache->choose_place(prompt, options.n_opening, answer.generation_.n_prompt_done());
+  if (answer.n_stored_ > 0) answer.cache_ = cache;
+  return answer;
+}
+
+// The state can only be stored while it is the one after these tokens.
+void Answer::store_if_due() {
+  if (cache_ == nullptr || session_->n_computed() < n_stored_) return;
+  if (session_->n_computed() == n_stored_) cache_->store(*session_);
+  cache_ = nullptr;
 }
 
 Result<AnswerEvent> Answer::step(uint32_t max_batch) {
   const Clock::time_point begin = Clock::now();
+  store_if_due();
+  if (cache_ != nullptr) max_batch = std::min(max_batch, n_stored_ - session_->n_computed());
   generation_.force(events_.forced());
   KINGLET_ASSIGN(GenerationStep step, generation_.step(max_batch));
   return events_.read(std::move(step), begin);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "answers/prompt_cache.h"
 #include "base/result.h"
 #include "chat/answer_plan.h"
 #include "chat/thought_limit.h"
@@ -47,6 +48,7 @@ struct AnswerCounts {
   uint32_t n_guessed = 0;     // see GenerationStep
   uint32_t n_accepted = 0;    // see GenerationStep
   uint32_t n_dropped = 0;     // see GenerationStep
+  uint64_t n_restored_bytes = 0;  // of the stored state that n_cached tokens come from; 0: none
   double prompt_seconds = 0;  // with the first token
   double decode_seconds = 0;  // also that of others' steps, which may have computed a token
 
@@ -75,9 +77,11 @@ struct AnswerEvent {
 class AnswerEvents {
  public:
   // `n_cached`: tokens of the prompt that were found in the context.
-  explicit AnswerEvents(const AnswerPlan& plan, uint32_t n_cached = 0)
+  explicit AnswerEvents(const AnswerPlan& plan, uint32_t n_cached = 0,
+                        uint64_t n_restored_bytes = 0)
       : reader_(plan.reader()), limit_(plan.thought_limit), n_calls_most_(plan.n_calls_most) {
     counts_.n_cached = n_cached;
+    counts_.n_restored_bytes = n_restored_bytes;
   }
 
   // Reads a step that was begun at `begin`. A call that is not whole was cut, whatever ended the
@@ -104,10 +108,11 @@ class AnswerEvents {
 class Answer {
  public:
   // Continues the session's context with `prompt`. The plan adds what it demands to the options.
-  // Session and tokenizer must outlive the answer. Errors: those of Generation::start().
+  // `cache`: where states of prompts are stored; null: nowhere. Session, tokenizer and cache must
+  // outlive the answer. Errors: those of Generation::start().
   static Result<Answer> start(Session& session, const Tokenizer& tokenizer,
                               const std::vector<TokenId>& prompt, GenerationOptions options,
-                              const AnswerPlan& plan);
+                              const AnswerPlan& plan, PromptCache* cache = nullptr);
 
   // See Generation.
   Result<AnswerEvent> step(uint32_t max_batch = UINT32_MAX);
@@ -116,10 +121,17 @@ class Answer {
   const Generation& generation() const { return generation_; }
 
  private:
-  Answer(Generation generation, const AnswerPlan& plan)
-      : generation_(std::move(generation)), events_(plan, generation_.n_prompt_done()) {}
+  Answer(Session& session, Generation generation, const AnswerPlan& plan, uint64_t n_restored_bytes)
+      : session_(&session),
+        generation_(std::move(generation)),
+        events_(plan, generation_.n_prompt_done(), n_restored_bytes) {}
 
+  void store_if_due();
+
+  Session* session_;
   Generation generation_;
+  PromptCache* cache_ = nullptr;  // null if nothing is to be stored any more
+  uint32_t n_stored_ = 0;         // the tokens after which the state is stored
   AnswerEvents events_;
 };
 

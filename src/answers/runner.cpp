@@ -112,7 +112,7 @@ Status Runner::start(Running& running) {
     running.n_pages = pages_for(job);
   }
   KINGLET_ASSIGN(running.answer, Answer::start(running.session(), *loaded_.tokenizer, job.prompt,
-                                               job.options, job.plan));
+                                               job.options, job.plan, options_.cache));
   running.pace.emplace(options_.batch_seconds, running.session().n_batch());
   return {};
 }

@@ -7,10 +7,7 @@ namespace {
 
 // The number of tokens that the session has computed and that `prompt` begins with too.
 size_t shared_tokens(const Session& session, std::span<const TokenId> prompt) {
-  const auto known = session.tokens().first(session.n_computed());
-  return static_cast<size_t>(
-      std::mismatch(known.begin(), known.end(), prompt.begin(), prompt.end()).first -
-      known.begin());
+  return count_common(session.tokens().first(session.n_computed()), prompt);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/ascii.h"
+
 namespace kinglet {
 namespace {
 
@@ -36,6 +38,14 @@ void append(std::string& out, double number) {
     for (uint64_t digit = 100; rest > 0; rest %= digit, digit /= 10) append(out, rest / digit);
   }
   if (exponent > 0) append(out, cat("e+", exponent));
+}
+
+std::string hexadecimal(uint64_t number, int n_digits) {
+  std::string out;
+  for (int digit = n_digits - 1; digit >= 0; --digit) {
+    out += kHexDigits[number >> (4 * digit) & 0xf];
+  }
+  return out;
 }
 
 }  // namespace kinglet

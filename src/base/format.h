@@ -19,6 +19,9 @@ inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, const char* text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
 
+// Returns the last n_digits of the number in hexadecimal.
+std::string hexadecimal(uint64_t number, int n_digits = 16);
+
 namespace format_detail {
 
 // Converts parts to a few types only, so that different messages share code.

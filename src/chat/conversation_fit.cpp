@@ -101,13 +101,8 @@ size_t room_for_prompt(uint32_t n_ctx, uint32_t max_tokens) {
   return n_ctx - std::min(max_tokens, n_ctx / 2);
 }
 
-uint32_t count_kept(const std::vector<TokenId>& opening, const std::vector<TokenId>& prompt,
-                    uint32_t n_ctx) {
-  const size_t n = std::min(opening.size(), prompt.size());
-  const auto end =
-      std::mismatch(opening.begin(), opening.begin() + static_cast<ptrdiff_t>(n), prompt.begin());
-  const auto n_same = static_cast<uint32_t>(end.first - opening.begin());
-  return std::min(std::max(kSinks, n_same), n_ctx - 1);
+uint32_t count_kept(uint32_t n_opening, uint32_t n_ctx) {
+  return std::min(std::max(kSinks, n_opening), n_ctx - 1);
 }
 
 }  // namespace kinglet

@@ -61,10 +61,8 @@ std::optional<std::vector<size_t>> fit_messages(const std::vector<MessagePlace>&
 // for at most half of the context.
 size_t room_for_prompt(uint32_t n_ctx, uint32_t max_tokens);
 
-// How many first tokens a context keeps that drops its older half: those that `prompt` has in
-// common with `opening`, the prompt of the system messages and an empty question, but at least
-// those that models attend to whatever they are (StreamingLLM, Xiao et al., 2023).
-uint32_t count_kept(const std::vector<TokenId>& opening, const std::vector<TokenId>& prompt,
-                    uint32_t n_ctx);
+// How many first tokens a context keeps that drops its older half: those of the system messages,
+// but at least those that models attend to whatever they are (StreamingLLM, Xiao et al., 2023).
+uint32_t count_kept(uint32_t n_opening, uint32_t n_ctx);
 
 }  // namespace kinglet

@@ -95,16 +95,15 @@ class PromptMaker {
     return prompt;
   }
 
-  // How many tokens of the prompt a context keeps when it drops its older half.
-  uint32_t n_kept(const ChatMessages& messages, const std::vector<MessagePlace>& places,
-                  const std::vector<TokenId>& prompt) const {
-    Json opening = Json::array();
-    for (size_t i = 0; i < count_system(places); ++i) opening.push_back(messages.list[i]);
-    opening.push_back({{"role", "user"}, {"content", ""}});
-    const auto begun = whole({.list = std::move(opening)});
-    // A template may refuse an empty question.
-    return count_kept(begun.ok() ? begun.value().tokens : std::vector<TokenId>(), prompt,
-                      options_.n_ctx);
+  // How many tokens of the prompt are those of its system messages: it has them in common with the
+  // prompt of these messages and an empty question. 0 if the template refuses that.
+  uint32_t n_opening(const ChatMessages& messages, const std::vector<MessagePlace>& places,
+                     const std::vector<TokenId>& prompt) const {
+    Json list = Json::array();
+    for (size_t i = 0; i < count_system(places); ++i) list.push_back(messages.list[i]);
+    list.push_back({{"role", "user"}, {"content", ""}});
+    const auto opening = whole({.list = std::move(list)});
+    return opening.ok() ? count_common(opening.value().tokens, prompt) : 0;
   }
 
  private:
@@ -119,19 +118,21 @@ void ConversationPrompt::prepare(GenerationOptions& options) {
   options.images = std::move(images);
   options.shifts_context = n_kept.has_value();
   options.n_kept = n_kept.value_or(0);
+  options.n_opening = n_opening;
 }
 
 Result<ConversationPrompt> make_prompt(const ChatMessages& messages, const LayOut& lay_out,
                                        const Tokenizer& tokenizer, const PromptOptions& options) {
   const PromptMaker maker(lay_out, tokenizer, options);
-  if (options.on_full == OnFull::error || !messages.list.is_array()) {
-    return maker.whole(messages);
-  }
+  const bool fits = options.on_full != OnFull::error;
+  if (!messages.list.is_array() || (!fits && !options.counts_opening)) return maker.whole(messages);
   const std::vector<MessagePlace> places = places_of(messages.list);
-  KINGLET_ASSIGN(ConversationPrompt prompt, maker.fitted(messages, places));
-  if (options.on_full == OnFull::shift) {
-    prompt.n_kept = maker.n_kept(messages, places, prompt.tokens);
-  }
+  KINGLET_ASSIGN(ConversationPrompt prompt,
+                 fits ? maker.fitted(messages, places) : maker.whole(messages));
+  const bool shifts = options.on_full == OnFull::shift;
+  if (!shifts && !options.counts_opening) return prompt;
+  prompt.n_opening = maker.n_opening(messages, places, prompt.tokens);
+  if (shifts) prompt.n_kept = count_kept(prompt.n_opening, options.n_ctx);
   return prompt;
 }
 

@@ -36,6 +36,7 @@ struct PromptOptions {
   uint32_t max_tokens = 0;           // of the answer
   bool add_bos = true;               // see EncodeOptions
   std::vector<TokenId> prefix = {};  // of the answer; they end the prompt
+  bool counts_opening = false;       // see ConversationPrompt
   Cancellation cancellation = {};
 };
 
@@ -45,6 +46,7 @@ struct ConversationPrompt {
   std::string end;                      // the template's own text at the end
   size_t n_dropped = 0;                 // messages that were left out
   std::optional<uint32_t> n_kept = {};  // tokens that a context keeps when it drops its older half
+  uint32_t n_opening = 0;  // tokens of the system messages and tools; 0: not counted
 
   // Gives the generation what it needs beside the tokens.
   void prepare(GenerationOptions& options);

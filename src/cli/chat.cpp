@@ -111,15 +111,6 @@ Status answer(Conversation& conversation, std::string_view message,
   return {};
 }
 
-Status write_text_file(const std::string& path, std::string_view text) {
-  KINGLET_ASSIGN(NewFile written, NewFile::create(path));
-  std::ofstream file(to_path(written.path()), std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file) return Error{ErrorCode::io, cat("cannot write ", path)};
-  return written.keep();
-}
-
 // Reads picture files, each once. Opens the reader (mmproj) when it reads the first one.
 class PictureFiles {
  public:
@@ -189,7 +180,8 @@ class Dialogue {
       return Error{ErrorCode::invalid_argument, cat(name, " needs the path of a file")};
     }
     if (name == "/save") {
-      KINGLET_TRY(write_text_file(argument, conversation_.to_json()));
+      const std::string text = conversation_.to_json();
+      KINGLET_TRY(write_new_file(argument, std::as_bytes(std::span(text))));
       std::printf("%zu messages are saved in %s.\n", conversation_.messages().size(),
                   shown(argument).c_str());
       return {};

@@ -12,6 +12,12 @@
 
 namespace kinglet::cli {
 
+// Where the states of prompts are stored, so that prompts that begin alike are computed once.
+struct PromptCacheOptions {
+  std::string folder;    // "": nowhere
+  uint64_t n_mb = 1024;  // of all states; the least recently used ones are removed
+};
+
 // How a model is run.
 struct RunOptions {
   std::string model;            // path of a GGUF file
@@ -22,6 +28,7 @@ struct RunOptions {
   std::string kv = "auto";
   uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: the cache is in one piece
   bool measures_kernels = false;
+  PromptCacheOptions prompt_cache;
 };
 
 // Pictures in the input of a model.
@@ -61,6 +68,15 @@ struct ChatOptions {
   std::string on_full = "error";  // see find_on_full()
   GenerationOptions generation;
   bool show_speed = false;  // on standard error
+};
+
+struct PrepareOptions {
+  RunOptions run;
+  std::string system;         // path of a text file, the system message; "": none
+  std::string messages;       // path of a JSON file: a list of messages; "": none
+  std::string tools;          // path of a JSON file: a list of tools as in OpenAI's API; "": none
+  std::string chat_template;  // path of a Jinja file, used in place of the model's
+  std::string output;
 };
 
 struct PromptOptions {
@@ -151,6 +167,10 @@ Status generate(GenerateOptions options);
 
 // Answers each message of standard input, until the input ends.
 Status chat(ChatOptions options);
+
+// Computes the beginning of a conversation, and writes the state after it to a file, from which
+// pages and programs restore it. Writes its size to standard error.
+Status prepare(const PrepareOptions& options);
 
 // Prints the text that a chat model would receive. The messages come from standard input, each
 // ended by NUL; the user's and the assistant's alternate.

@@ -154,7 +154,10 @@ Result<openai::GenerationRequest> Conversation::read_request(
     const Cancellation& cancellation) const {
   const openai::ServedModel model(
       run_.loaded, layout_,
-      {.name = {}, .n_ctx = run_.session->n_ctx(), .trusts_content = options_.trust_content});
+      {.name = {},
+       .n_ctx = run_.session->n_ctx(),
+       .trusts_content = options_.trust_content,
+       .caches_prompts = run_.cache() != nullptr});
   const openai::Look look =
       openai::one_by_one([&](const std::string& path) -> openai::ApiResult<PictureParts> {
         KINGLET_ASSIGN(PictureParts parts, read_picture_(path, cancellation));
@@ -179,7 +182,7 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
   for (const std::string& warning : asked.warnings) listener.on_warning(warning);
   const std::vector<TokenId>& prompt = asked.prompts.front().tokens;
   KINGLET_ASSIGN(Answer answer, Answer::start(*run_.session, *run_.loaded.tokenizer, prompt,
-                                              asked.options, asked.answer));
+                                              asked.options, asked.answer, run_.cache()));
   Json message = message_of("assistant", "");
   AnswerEvent event;
   while (!event.is_last()) {

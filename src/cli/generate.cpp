@@ -105,7 +105,7 @@ Status generate(GenerateOptions options) {
   const std::vector<TokenId>& prompt = composed.tokens;
   options.generation.images = std::move(composed.images);
   KINGLET_ASSIGN(Answer answer, Answer::start(*run->session, *run->loaded.tokenizer, prompt,
-                                              options.generation, answer_plan));
+                                              options.generation, answer_plan, run->cache()));
   AnswerEvent event;
   ProgressBar bar("Reading");
   while (!event.is_last()) {

@@ -93,6 +93,18 @@ void add_run_options(CLI::App& command, RunOptions& run) {
       ->capture_default_str();
 }
 
+void add_prompt_cache_options(CLI::App& command, PromptCacheOptions& cache) {
+  CLI::Option* folder = command.add_option(
+      "--prompt-cache", cache.folder,
+      "Folder for the states of long prompts, so that prompts that begin alike are computed once");
+  command
+      .add_option("--prompt-cache-mb", cache.n_mb,
+                  "Size of that folder, in MiB; the least recently used states are removed")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
+      ->needs(folder);
+}
+
 // Adds the options of the sampler. An option that is not given has the value that the file
 // recommends, or else the default.
 void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
@@ -188,6 +200,7 @@ void add_generate(Program& program) {
   auto [command, options] =
       add_command<GenerateOptions>(program, "generate", "Continue a text", generate);
   add_run_options(command, options.run);
+  add_prompt_cache_options(command, options.run.prompt_cache);
   command.add_option("-p,--prompt", options.prompt, "Text to continue");
   add_image_options(command, options.images,
                     "PNG or JPEG file for an <image> in the prompt, or without one, before the "
@@ -220,6 +233,7 @@ void add_chat(Program& program) {
       program, "chat", "Chat with the model; each line is a message", chat);
   options.generation.max_tokens = 2048;
   add_run_options(command, options.run);
+  add_prompt_cache_options(command, options.run.prompt_cache);
   add_chat_options(command, options);
   add_image_options(command, options.images,
                     "PNG or JPEG file, added before the first message; may be given several times");
@@ -268,6 +282,18 @@ void add_inspect(Program& program) {
   command.add_option("model", model, "GGUF file")->required();
 }
 
+void add_prepare(Program& program) {
+  auto [command, options] = add_command<PrepareOptions>(
+      program, "prepare", "Store the state after a conversation's beginning", prepare);
+  add_run_options(command, options.run);
+  command.add_option("--system", options.system, "Text file with the system message");
+  command.add_option("--messages", options.messages, "JSON file with a list of messages");
+  command.add_option("--tools", options.tools,
+                     "JSON file with a list of tools, as in OpenAI's API");
+  add_chat_template(command, options.chat_template);
+  command.add_option("-o,--output", options.output, "The file to write: NAME.kprompt")->required();
+}
+
 void add_logprobs(Program& program) {
   auto [command, options] = add_command<LogprobsOptions>(
       program, "logprobs", "Print log probabilities as JSON", logprobs);
@@ -310,6 +336,7 @@ void add_serve(Program& program) {
       add_command<ServeOptions>(program, "serve", "Run an HTTP server with OpenAI's API", serve);
   options.run.kv_page = kDefaultPagePositions;
   add_run_options(command, options.run);
+  add_prompt_cache_options(command, options.run.prompt_cache);
   command.get_option("--kv-page")
       ->description("Tokens per page of the KV cache; answers can share pages")
       ->check(CLI::Range(1u, UINT32_MAX));
@@ -472,6 +499,7 @@ int run(int argc, char** argv) {
   add_chat(program);
   add_prompt(program);
   add_inspect(program);
+  add_prepare(program);
   add_logprobs(program);
   add_embed(program);
   add_rerank(program);

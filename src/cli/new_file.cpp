@@ -1,6 +1,7 @@
 #include "cli/new_file.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/format.h"
 #include "base/in_quotes.h"
@@ -34,6 +35,16 @@ Status NewFile::keep() {
   }
   target_.clear();
   return {};
+}
+
+Status write_new_file(const std::string& path, std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN(NewFile written, NewFile::create(path));
+  std::ofstream file(to_path(written.path()), std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) return Error{ErrorCode::io, cat("cannot write ", in_quotes(path))};
+  return written.keep();
 }
 
 }  // namespace kinglet::cli

@@ -2,7 +2,9 @@
 // before stays until then, whatever goes wrong.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -34,5 +36,8 @@ class NewFile {
   std::string target_;  // empty: `path_` is the place
   std::optional<FileLock> lock_;
 };
+
+// Writes a file as a NewFile. Errors: io.
+Status write_new_file(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace kinglet::cli

@@ -77,6 +77,9 @@ Result<std::unique_ptr<Run>> load_run(const RunOptions& options, SequenceOptions
   KINGLET_ASSIGN(LanguageModel loaded, load_named(options.model, std::move(file), *kernels));
   auto run = std::make_unique<Run>(std::move(loaded), threads_for(options.n_threads));
   if (options.n_threads == 0) KINGLET_TRY(choose_threads(run->loaded.model, run->pool));
+  if (!options.prompt_cache.folder.empty()) {
+    KINGLET_ASSIGN(run->prompts, PromptFolder::open(run->loaded.model, options.prompt_cache));
+  }
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "cli/commands.h"
+#include "cli/prompt_folder.h"
 #include "gguf/file.h"
 #include "session/language_model.h"
 #include "session/session.h"
@@ -21,6 +22,9 @@ struct Run {
   LanguageModel loaded;
   ThreadPool pool;
   std::unique_ptr<Session> session;
+  std::unique_ptr<PromptFolder> prompts;  // null: prompts are not stored
+
+  PromptCache* cache() { return prompts == nullptr ? nullptr : &prompts->cache(); }
 
   Run(LanguageModel model, size_t n_threads) : loaded(std::move(model)), pool(n_threads) {}
 };

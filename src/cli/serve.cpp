@@ -75,6 +75,7 @@ Status serve(const ServeOptions& options) {
   }
   choose_sampling(model, options.sampling, served.sampling);
   served.scheduler = scheduler_options(options, session, model);
+  served.scheduler.cache = run->cache();
   served.http = {.guard = {options.host, options.api_key, options.cors},
                  .port = options.port,
                  .max_body = options.max_body,

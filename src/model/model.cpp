@@ -1,9 +1,5 @@
 #include "model/model.h"
 
-#include <span>
-
-#include "base/hash.h"
-
 namespace kinglet {
 
 Result<Model> Model::load(GgufFile file, const KernelSet& kernels) {
@@ -18,6 +14,7 @@ Result<Model> Model::load(GgufFile file, const KernelSet& kernels, Result<BoundW
   KINGLET_TRY(bound.value().complete());
   model.config_ = std::move(bound.value().config);
   model.weights_ = std::move(bound.value().weights);
+  model.weights_hash_ = bound.value().fill.hash();
 
   const RopeConfig& rope = model.config_.rope;
   const float* factors = model.weights_.rope_factors;
@@ -40,13 +37,6 @@ Result<Model> Model::outline(GgufFile file, const KernelSet& kernels) {
 const RopeTable& Model::rope_table(Rotation rotation, uint32_t n_ctx) const {
   if (rotation == Rotation::local) return local_rope_;
   return n_ctx > config_.rope.original_context ? long_rope_ : rope_;
-}
-
-uint64_t Model::identity() const {
-  const bool has_norm = weights_.output_norm.weight != nullptr;
-  const Norm& last = has_norm ? weights_.output_norm : weights_.embedding_norm;
-  const std::span<const float> norm(last.weight, config_.hidden_dim);
-  return hash_bytes(std::as_bytes(norm), file_.header_hash());
 }
 
 Status check_has_weights(const Model& model) {

@@ -43,9 +43,9 @@ class Model {
 
   uint64_t header_hash() const { return file_.header_hash(); }
 
-  // A hash of the header and of the output norm's weights (of the embedding norm's if there is no
-  // output norm). These weights differ between tunings of one model.
-  uint64_t identity() const;
+  // A hash of the header and of all weights, as the file has them, so it is the same on every
+  // machine. Of a table that is read by rows, which may stay in the file, it is that of a sample.
+  uint64_t identity() const { return file_.header_hash() ^ weights_hash_; }
 
   // The angles of a rotation other than none, in a context of up to n_ctx positions.
   const RopeTable& rope_table(Rotation rotation, uint32_t n_ctx) const;
@@ -56,6 +56,7 @@ class Model {
   GgufFile file_;
   ModelConfig config_;
   Weights weights_;
+  uint64_t weights_hash_ = 0;
   const KernelSet* kernels_;
   RopeTable rope_;
   RopeTable long_rope_;  // for contexts longer than the original one

@@ -4,6 +4,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "kernels/packing.h"
 #include "tensor/finite.h"
 
@@ -14,11 +15,34 @@ namespace {
 // second-level cache between checking and packing.
 constexpr size_t kPartBytes = size_t{1} << 17;
 
+// How many rows of a table are hashed, about.
+constexpr size_t kSampledRows = 64;
+
+size_t sample_step(size_t n_rows) { return std::max<size_t>(n_rows / kSampledRows, 1); }
+
+uint64_t hash_name(std::string_view tensor) { return hash_bytes(std::as_bytes(std::span(tensor))); }
+
+// The hashes of rows are added, in any order, so each depends on where its row belongs: `begin` is
+// the offset of its first byte in the tensor.
+uint64_t hash_row(uint64_t name, uint64_t begin, std::span<const std::byte> row) {
+  return hash_bytes(row, name + begin);
+}
+
 }  // namespace
 
 void WeightFill::add(const TensorView& tensor, const PackedMatrix& form) {
-  matrices_.push_back({form, tensor.name, tensor.bytes.data(), std::nullopt});
+  matrices_.push_back({.form = form,
+                       .name = tensor.name,
+                       .name_hash = hash_name(tensor.name),
+                       .tensor = tensor.bytes.data(),
+                       .hash_step = 1,
+                       .bad_block = std::nullopt});
   room_bytes_ = std::max(room_bytes_, packed_group_bytes(form));
+}
+
+void WeightFill::add_table(const TensorView& tensor, const PackedMatrix& form) {
+  add(tensor, form);
+  matrices_.back().hash_step = sample_step(form.n_rows);
 }
 
 void WeightFill::sort() {
@@ -69,12 +93,19 @@ void WeightFill::run(Part& part, std::byte* room) const {
     const auto n_before = static_cast<size_t>(first - matrix.tensor);
     part.bad_block = n_before / dtype_info(matrix.form.type).block_bytes + *block;
   }
+  const size_t step = matrix.hash_step;
+  for (size_t row = (part.begin + step - 1) / step * step; row < part.end; row += step) {
+    const std::byte* data = matrix.form.data + row * width;
+    const auto begin = static_cast<uint64_t>(data - matrix.tensor);
+    part.hash += hash_row(matrix.name_hash, begin, {data, width});
+  }
   pack_rows(matrix.form, part.begin, part.end, room);
 }
 
 void WeightFill::note(const Part& part) {
   std::optional<size_t>& first = matrices_[part.matrix].bad_block;
   if (part.bad_block) first = std::min(first.value_or(*part.bad_block), *part.bad_block);
+  hash_ += part.hash;
 }
 
 Status WeightFill::finish() {
@@ -87,12 +118,23 @@ Status WeightFill::finish() {
       note(part);
     }
   }
+  for (const StoredRows& rows : stored_) KINGLET_TRY(hash_stored(rows));
   const auto bad = std::find_if(matrices_.begin(), matrices_.end(),
                                 [](const Matrix& matrix) { return matrix.bad_block.has_value(); });
   if (bad == matrices_.end()) return {};
   return Error{ErrorCode::not_finite, cat("tensor ", bad->name, " holds NaN or infinity at weight ",
                                           *bad->bad_block * dtype_info(bad->form.type).block_size,
                                           ": the file is damaged")};
+}
+
+Status WeightFill::hash_stored(const StoredRows& rows) {
+  std::vector<std::byte> row(rows.row_bytes);
+  for (size_t i = 0; i < rows.n_rows; i += sample_step(rows.n_rows)) {
+    const uint64_t begin = uint64_t{i} * rows.row_bytes;
+    KINGLET_TRY(rows.tensor.file->read(rows.tensor.offset + begin, row));
+    hash_ += hash_row(hash_name(rows.name), begin, row);
+  }
+  return {};
 }
 
 }  // namespace kinglet

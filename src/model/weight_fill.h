@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "gguf/stored_tensor.h"
 #include "kernels/kernels.h"
 #include "tensor/tensor.h"
 
@@ -22,11 +24,25 @@ class WeightFill {
     size_t begin;
     size_t end;
     std::optional<size_t> bad_block;  // of the matrix's tensor, not finite; set by run()
+    uint64_t hash = 0;                // of the rows, as the file has them; set by run()
+  };
+
+  // Rows of a tensor that stays in its file.
+  struct StoredRows {
+    std::string_view name;  // of the tensor
+    StoredTensor tensor;
+    size_t n_rows;
+    size_t row_bytes;
   };
 
   // Adds a matrix that is a part of `tensor`. `form`: as it will be, see packed_form(). The bytes
   // need not have arrived.
   void add(const TensorView& tensor, const PackedMatrix& form);
+
+  // The same for a matrix that could also stay in its file: only a sample of its rows is hashed, so
+  // that the hash is the same in both cases.
+  void add_table(const TensorView& tensor, const PackedMatrix& form);
+  void add_table(const StoredRows& rows) { stored_.push_back(rows); }
 
   // Brings the matrices into the order of the file. Call this after the last add().
   void sort();
@@ -42,28 +58,36 @@ class WeightFill {
   // Checks and packs a part that has arrived. Different parts can run at the same time.
   void run(Part& part, std::byte* room) const;
 
-  // Records the bad block that run() has found.
+  // Records the bad block that run() has found, and the hash.
   void note(const Part& part);
 
   // Whether all parts were returned.
   bool is_done() const { return next_matrix_ == matrices_.size(); }
 
   // Checks and packs what is left, once the file is complete. ErrorCode::out_of_memory; not_finite
-  // names the first tensor that contains NaN or infinity.
+  // names the first tensor that contains NaN or infinity; io (a table in its file).
   Status finish();
+
+  // After finish(): a hash of all weights, as the file has them. It is the same for all kernels.
+  uint64_t hash() const { return hash_; }
 
  private:
   struct Matrix {
     PackedMatrix form;
     std::string_view name;            // of the matrix's tensor
+    uint64_t name_hash;
     const std::byte* tensor;          // its first byte
+    size_t hash_step;                 // every row whose index is a multiple of this is hashed
     std::optional<size_t> bad_block;  // of the tensor
   };
 
   size_t row_bytes(const Matrix& matrix) const;
   std::vector<Part> parts_before(const std::byte* end, size_t bytes);
+  Status hash_stored(const StoredRows& rows);
 
   std::vector<Matrix> matrices_;
+  std::vector<StoredRows> stored_;
+  uint64_t hash_ = 0;
   size_t room_bytes_ = 0;
   size_t next_matrix_ = 0;
   size_t next_row_ = 0;

@@ -198,6 +198,7 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
   const PromptOptions options{.on_full = on_full,
                               .n_ctx = model.n_ctx(),
                               .max_tokens = request.options.max_tokens,
+                              .counts_opening = model.caches_prompts(),
                               .cancellation = patience.cancellation};
   KINGLET_ASSIGN(ConversationPrompt prompt,
                  prompt_of(messages, variables, chosen.tools, model, options, patience));

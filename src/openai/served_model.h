@@ -23,6 +23,7 @@ struct ServedOptions {
   uint32_t n_ctx = 0;            // the most positions of a request
   SamplerOptions sampling = {};  // applies where a request sets nothing
   bool trusts_content = false;   // texts of messages may spell control tokens
+  bool caches_prompts = false;   // see PromptCache
 };
 
 // Does not change after construction: may be used on any thread.
@@ -37,6 +38,7 @@ class ServedModel {
   const Tokenizer& tokenizer() const { return *loaded_.tokenizer; }
   const std::string& name() const { return options_.name; }
   uint32_t n_ctx() const { return options_.n_ctx; }
+  bool caches_prompts() const { return options_.caches_prompts; }
   const SamplerOptions& sampling() const { return options_.sampling; }
 
   // The format of answers to a conversation with or without tools.

@@ -96,12 +96,4 @@ std::string repeat(std::string_view part, uint64_t least, uint64_t most) {
   return most == kUnlimited ? cat(part, "{", least, ",}") : cat(part, "{", least, ",", most, "}");
 }
 
-std::string hexadecimal(char32_t number, int n_digits) {
-  std::string out;
-  for (int digit = n_digits - 1; digit >= 0; --digit) {
-    out += kHexDigits[number >> (4 * digit) & 0xf];
-  }
-  return out;
-}
-
 }  // namespace kinglet::schema

@@ -33,7 +33,4 @@ std::string alternatives(const std::vector<std::string>& parts);
 // `most` may be kUnlimited.
 std::string repeat(std::string_view part, uint64_t least, uint64_t most);
 
-// Returns the number in hexadecimal, with `n_digits` digits.
-std::string hexadecimal(char32_t number, int n_digits);
-
 }  // namespace kinglet::schema

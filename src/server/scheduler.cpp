@@ -43,7 +43,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(const LanguageModel& loaded
                                                      Metrics& metrics) {
   RunnerOptions of_runner{.pool_positions = options.pool_positions,
                           .n_parallel = options.n_parallel,
-                          .n_joint = options.n_parallel};
+                          .n_joint = options.n_parallel,
+                          .cache = options.cache};
   if (loaded.model.config().makes_text()) of_runner.session = options.session;
   KINGLET_ASSIGN(auto runner, Runner::create(loaded, pool, of_runner));
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(runner), pool, options, metrics));

@@ -25,6 +25,7 @@ struct SchedulerOptions {
   uint32_t pool_positions = 0;  // of all sessions together; at least n_ctx is used
   uint32_t n_parallel = 4;      // the most answers that are computed at a time
   uint32_t n_queue = 64;        // the most requests that wait
+  PromptCache* cache = nullptr;  // must outlive the scheduler; null: none
   const VisionModel* vision =
       nullptr;  // must outlive the scheduler; null: there are no PictureJobs
 };

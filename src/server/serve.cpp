@@ -40,7 +40,8 @@ Status serve(const LanguageModel& loaded, ThreadPool& pool, const ServerOptions&
   const ServedModel model(loaded, layout,
                           {.name = options.name,
                            .n_ctx = options.scheduler.session.n_ctx,
-                           .sampling = options.sampling});
+                           .sampling = options.sampling,
+                           .caches_prompts = options.scheduler.cache != nullptr});
   KINGLET_ASSIGN(const auto scheduler, Scheduler::create(loaded, pool, options.scheduler, metrics));
   HttpServer http(options.http, model, *scheduler, metrics);
   KINGLET_ASSIGN(const int port, http.bind());

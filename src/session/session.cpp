@@ -10,6 +10,11 @@
 
 namespace kinglet {
 
+uint32_t count_common(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<uint32_t>(end - a.begin());
+}
+
 Session::Session(std::unique_ptr<Sequence> sequence) : sequence_(std::move(sequence)) {
   tokens_.reserve(n_ctx());
   guesses_.tokens.reserve(sequence_->n_logit_rows());
@@ -51,11 +56,8 @@ Status Session::truncate(uint32_t n_positions) {
 }
 
 uint32_t Session::common_prefix(std::span<const TokenId> tokens) const {
-  const size_t n_most = std::min(tokens_.size(), tokens.empty() ? 0 : tokens.size() - 1);
-  const auto end = tokens_.begin() + static_cast<ptrdiff_t>(n_most);
-  const auto n_same = static_cast<uint32_t>(
-      std::mismatch(tokens_.begin(), end, tokens.begin()).first - tokens_.begin());
-  return place_before(std::min(n_same, n_computed()));
+  const auto others = tokens.first(tokens.empty() ? 0 : tokens.size() - 1);
+  return place_before(std::min(count_common(tokens_, others), n_computed()));
 }
 
 uint32_t Session::keep_prefix(std::span<const TokenId> tokens) {

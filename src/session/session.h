@@ -39,6 +39,9 @@ struct AppendOptions {
 // Positions between the checkpoints within a long prompt, about.
 constexpr uint32_t kCheckpointInterval = 512;
 
+// How many tokens two lists begin with alike.
+uint32_t count_common(std::span<const TokenId> a, std::span<const TokenId> b);
+
 class Session {
  public:
   explicit Session(std::unique_ptr<Sequence> sequence);

@@ -30,20 +30,27 @@ uint64_t bytes_of(const StateHeader& header, const SavedRows& rows) {
          rows.bytes();
 }
 
-StateHeader header_of(const Session& session) {
+// The pictures that the first n_tokens contain, or a part of.
+uint32_t count_images(const Session& session, uint32_t n_tokens) {
+  return static_cast<uint32_t>(
+      std::count_if(session.images().begin(), session.images().end(),
+                    [&](const PlacedImage& placed) { return placed.first < n_tokens; }));
+}
+
+StateHeader header_of(const Session& session, uint32_t n_tokens) {
   const SavedRows rows = session.sequence().saved_rows();
   StateHeader header{.magic = {'K', 'G', 'L', 'S'},
-                     .version = session.images().empty() ? kTextStateVersion : kStateVersion,
+                     .version = kStateVersion,
                      .checksum = 0,
                      .model = session.model().identity(),
                      .n_recurrent = session.model().state_shape().n_recurrent,
                      .position_bytes = rows.position_bytes(),
                      .k_kind = static_cast<uint32_t>(rows.k_kind),
                      .v_kind = static_cast<uint32_t>(rows.v_kind),
-                     .n_tokens = session.n_positions(),
+                     .n_tokens = n_tokens,
                      .n_positions = rows.n_positions,
                      .n_spare = rows.n_spare,
-                     .n_images = static_cast<uint32_t>(session.images().size()),
+                     .n_images = count_images(session, n_tokens),
                      .n_bytes = 0};
   header.n_bytes = bytes_of(header, rows);
   return header;
@@ -53,7 +60,7 @@ Error corrupt(std::string_view what) {
   return {ErrorCode::corrupt, cat("not the saved state of a session: ", what)};
 }
 
-Result<StateHeader> read_header(std::span<const std::byte> bytes) {
+Result<StateHeader> read_first_header(std::span<const std::byte> bytes) {
   StateHeader header;
   if (bytes.size() < sizeof header) {
     return corrupt(cat(bytes.size(), " bytes, expected ", sizeof header, " or more"));
@@ -61,11 +68,16 @@ Result<StateHeader> read_header(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::string_view(header.magic, sizeof header.magic) != "KGLS")
     return corrupt("its beginning is different");
-  if (header.version != kStateVersion && header.version != kTextStateVersion) {
-    return Error{ErrorCode::unsupported_version,
-                 cat("a session's state of version ", header.version, ", expected ",
-                     kTextStateVersion, " or ", kStateVersion)};
+  if (header.version != kStateVersion) {
+    return Error{
+        ErrorCode::unsupported_version,
+        cat("a session's state of version ", header.version, ", expected ", kStateVersion)};
   }
+  return header;
+}
+
+Result<StateHeader> read_header(std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN(const StateHeader header, read_first_header(bytes));
   if (header.n_bytes != bytes.size()) {
     return corrupt(cat(bytes.size(), " bytes, expected ", header.n_bytes));
   }
@@ -74,12 +86,15 @@ Result<StateHeader> read_header(std::span<const std::byte> bytes) {
   return header;
 }
 
+Status check_model(const StateHeader& found, const Model& model) {
+  if (found.model == model.identity()) return {};
+  return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
+}
+
 // Checks that the state belongs to a session like this one, and fits it.
 Status check_shape(const StateHeader& found, const Session& session) {
-  StateHeader expected = header_of(session);
-  if (found.model != expected.model) {
-    return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
-  }
+  KINGLET_TRY(check_model(found, session.model()));
+  const StateHeader expected = header_of(session, session.n_positions());
   const auto kind_name = [](uint32_t kind) -> std::string_view {
     return kind < kNKvKinds ? kv_kind_info(static_cast<KvKind>(kind)).name : "an unknown kind";
   };
@@ -98,7 +113,6 @@ Status check_shape(const StateHeader& found, const Session& session) {
   }
   const bool has_spare = found.n_spare <= kWindowSpare || found.n_spare == kAllRows;
   if (found.n_positions > found.n_tokens || !has_spare ||
-      (found.n_images > 0) != (found.version == kStateVersion) ||
       found.n_bytes != bytes_of(found, rows_of(found, session))) {
     return corrupt(cat(found.n_bytes, " bytes for ", found.n_tokens, " tokens, ", found.n_positions,
                        " of them computed"));
@@ -106,11 +120,11 @@ Status check_shape(const StateHeader& found, const Session& session) {
   return {};
 }
 
-StateImage state_of(const PlacedImage& placed) {
+StateImage state_of(const PlacedImage& placed, uint32_t n_tokens) {
   const ImageRows& image = *placed.image;
   return {.checksum = image.checksum,
           .first = placed.first,
-          .n_held = placed.n_rows,
+          .n_held = std::min(placed.n_rows, n_tokens - placed.first),
           .n_rows = image.n_rows,
           .width = image.width,
           .grid_width = image.grid_width,
@@ -174,16 +188,15 @@ Status check_recurrent(std::span<const std::byte> bytes) {
   return corrupt("a number of the recurrent layers is not finite");
 }
 
-}  // namespace
-
-Result<AlignedBuffer> save_state(const Session& session) {
-  StateHeader header = header_of(session);
+// Saves the first n_tokens, which are at least the computed ones.
+Result<AlignedBuffer> save_first(const Session& session, uint32_t n_tokens) {
+  StateHeader header = header_of(session, n_tokens);
   KINGLET_ASSIGN(AlignedBuffer buffer,
                  AlignedBuffer::allocate(header.n_bytes, "a session's state"));
-  const std::span<const std::byte> tokens = std::as_bytes(session.tokens());
+  const std::span<const std::byte> tokens = std::as_bytes(session.tokens().first(n_tokens));
   std::byte* at = std::copy(tokens.begin(), tokens.end(), buffer.data() + sizeof header);
-  for (const PlacedImage& placed : session.images()) {
-    const StateImage image = state_of(placed);
+  for (const PlacedImage& placed : session.images().first(header.n_images)) {
+    const StateImage image = state_of(placed, n_tokens);
     std::memcpy(at, &image, sizeof image);
     at += sizeof image;
   }
@@ -194,6 +207,31 @@ Result<AlignedBuffer> save_state(const Session& session) {
   header.checksum = hash_bytes(buffer.bytes().subspan(kChecked));
   std::memcpy(buffer.data(), &header, sizeof header);
   return buffer;
+}
+
+}  // namespace
+
+Result<AlignedBuffer> save_state(const Session& session) {
+  return save_first(session, session.n_positions());
+}
+
+Result<AlignedBuffer> save_computed(const Session& session) {
+  return save_first(session, session.n_computed());
+}
+
+Result<SavedBeginning> read_beginning(const Model& model, std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN(const StateHeader header, read_first_header(bytes));
+  KINGLET_TRY(check_model(header, model));
+  if (header.k_kind >= kNKvKinds || header.v_kind >= kNKvKinds ||
+      bytes.size() < beginning_bytes(header.n_tokens)) {
+    return corrupt(cat("only the first ", bytes.size(), " bytes"));
+  }
+  SavedBeginning beginning{.tokens = std::vector<TokenId>(header.n_tokens),
+                           .k_kind = static_cast<KvKind>(header.k_kind),
+                           .v_kind = static_cast<KvKind>(header.v_kind),
+                           .n_bytes = header.n_bytes};
+  read_values(bytes.subspan(sizeof header), beginning.tokens);
+  return beginning;
 }
 
 Status restore_state(Session& session, std::span<const std::byte> bytes) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/result.h"
@@ -20,12 +21,11 @@
 
 namespace kinglet {
 
-constexpr uint32_t kStateVersion = 8;
-constexpr uint32_t kTextStateVersion = 7;  // written if the session has no pictures
+constexpr uint32_t kStateVersion = 9;
 
 struct StateHeader {
   char magic[4];            // "KGLS"
-  uint32_t version;         // kStateVersion or kTextStateVersion
+  uint32_t version;         // kStateVersion
   uint64_t checksum;        // hash_bytes of all bytes after it
   uint64_t model;           // Model::identity()
   uint64_t n_recurrent;     // floats
@@ -56,6 +56,27 @@ static_assert(sizeof(StateImage) == 40);
 
 // Returns the session's state in this format. ErrorCode::out_of_memory.
 Result<AlignedBuffer> save_state(const Session& session);
+
+// The same for a session of which only the computed tokens are saved.
+Result<AlignedBuffer> save_computed(const Session& session);
+
+// What the first bytes of a saved state say.
+struct SavedBeginning {
+  std::vector<TokenId> tokens;
+  KvKind k_kind;
+  KvKind v_kind;
+  uint64_t n_bytes;  // of the whole state
+};
+
+// The first bytes of a state that read_beginning() needs if it has at most n_tokens.
+constexpr uint64_t beginning_bytes(uint32_t n_tokens) {
+  return sizeof(StateHeader) + uint64_t{n_tokens} * sizeof(TokenId);
+}
+
+// Reads the first bytes of a state. restore_state() may still find that the rest is damaged.
+// ErrorCode::corrupt: they are not those of a state, or contain only some of its tokens;
+// unsupported_version; wrong_shape: another model.
+Result<SavedBeginning> read_beginning(const Model& model, std::span<const std::byte> bytes);
 
 // Restores the session to what it was when `bytes` were saved, without its checkpoints; its logits
 // are undefined. The session may have a longer or shorter context than the saved one, and a cache

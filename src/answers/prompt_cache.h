@@ -1,0 +1,80 @@
+// Stores the states of sessions after the beginnings of prompts, so that later prompts that begin
+// with the same tokens need not compute them again, in another process either.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "model/model.h"
+#include "session/session.h"
+#include "session/state.h"
+
+namespace kinglet {
+
+// Where the states are: see session/state.h for their format.
+class PromptStorage {
+ public:
+  virtual ~PromptStorage() = default;
+
+  // Returns a stored state. ErrorCode::io.
+  virtual Result<AlignedBuffer> read(const std::string& name) = 0;
+
+  // Stores a state, wholly or not at all, and may remove others.
+  virtual void write(const std::string& name, std::span<const std::byte> state) = 0;
+
+  // Removes a state that cannot be used; `reason` says why.
+  virtual void reject(const std::string& name, std::string_view reason) = 0;
+};
+
+// The tokens of a stored state, which are the first ones of a prompt.
+struct CachedPrompt {
+  std::string name;  // in the storage
+  SavedBeginning beginning;
+};
+
+class PromptCache {
+ public:
+  // Shorter beginnings are not stored, and differences that are shorter not either.
+  static constexpr uint32_t kLeastStored = 256;
+
+  // Both must outlive the cache.
+  PromptCache(const Model& model, PromptStorage& storage) : model_(model), storage_(storage) {}
+
+  // Adds a state that is in the storage, given its first bytes. Errors: those of read_beginning().
+  Status add(const std::string& name, std::span<const std::byte> first_bytes);
+
+  void remove(std::string_view name);
+
+  // Returns the longest cached beginning of the prompt, if the session can have it and has less in
+  // common with the prompt now; otherwise null.
+  const CachedPrompt* find(std::span<const TokenId> prompt, const Session& session) const;
+
+  // Replaces the session's context by the state that find() returns, if any. Returns its bytes, or
+  // 0: then the session is unchanged. A state that is damaged is removed.
+  uint64_t restore(Session& session, std::span<const TokenId> prompt);
+
+  // Returns how many first tokens of a prompt should be stored; 0: none. Those are the ones that
+  // `n_opening` counts, the system messages and tools, or those that a recent prompt began with,
+  // too. Call this once for each prompt, with `n_done`: its tokens that are computed already.
+  uint32_t choose_place(std::span<const TokenId> prompt, uint32_t n_opening, uint32_t n_done);
+
+  // Stores the session's computed tokens.
+  void store(const Session& session);
+
+ private:
+  uint32_t longest_known(std::span<const TokenId> prompt) const;
+
+  const Model& model_;
+  PromptStorage& storage_;
+  std::vector<CachedPrompt> cached_;
+  std::deque<std::vector<TokenId>> recent_;  // prompts, the oldest first
+};
+
+}  // namespace kinglet

@@ -1,0 +1,124 @@
+#include "cli/prompt_folder.h"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+#include <vector>
+
+#include "base/format.h"
+#include "base/in_quotes.h"
+#include "cli/new_file.h"
+#include "cli/paths.h"
+#include "cli/terminal.h"
+
+namespace kinglet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtension = ".kprompt";
+
+struct StateFile {
+  fs::path path;
+  uint64_t n_bytes;
+  fs::file_time_type used;  // its time of writing is set when it is used
+};
+
+Result<std::vector<StateFile>> list_files(const fs::path& folder) {
+  std::vector<StateFile> files;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    if (it->path().extension() != kExtension) continue;
+    std::error_code gone;  // another process may remove it meanwhile
+    const StateFile file{it->path(), it->file_size(gone), it->last_write_time(gone)};
+    if (!gone) files.push_back(file);
+  }
+  if (!error) return files;
+  return Error{ErrorCode::io,
+               cat("cannot read the folder ", in_quotes(to_utf8(folder)), ": ", error.message())};
+}
+
+// Reads the first bytes of a file, at most n_most.
+Result<AlignedBuffer> read_first(const fs::path& path, uint64_t n_most) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  const uint64_t n_bytes = std::min<uint64_t>(fs::file_size(path, error), n_most);
+  if (error || !file) return Error{ErrorCode::io, cat("cannot read ", in_quotes(to_utf8(path)))};
+  KINGLET_ASSIGN(AlignedBuffer bytes, AlignedBuffer::allocate(n_bytes, "a prompt's state"));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(n_bytes));
+  if (file) return bytes;
+  return Error{ErrorCode::io, cat("cannot read ", in_quotes(to_utf8(path)))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PromptFolder>> PromptFolder::open(const Model& model,
+                                                         const PromptCacheOptions& options) {
+  const fs::path path = to_path(options.folder);
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) {
+    return Error{ErrorCode::io, cat("cannot make the folder ", in_quotes(options.folder), ": ",
+                                    error.message())};
+  }
+  std::unique_ptr<PromptFolder> folder(new PromptFolder(model, path, options.n_mb << 20));
+  KINGLET_TRY(folder->add_files(model));
+  return folder;
+}
+
+Status PromptFolder::add_files(const Model& model) {
+  KINGLET_ASSIGN(const std::vector<StateFile> files, list_files(folder_));
+  for (const StateFile& file : files) {
+    const std::string name = to_utf8(file.path.filename());
+    const auto first = read_first(file.path, beginning_bytes(model.config().context_length));
+    const Status status = first.ok() ? cache_.add(name, first.value().bytes()) : first.error();
+    const bool is_foreign = !status.ok() && status.error().code == ErrorCode::wrong_shape;
+    if (!status.ok() && !is_foreign) {
+      report(cat(in_quotes(to_utf8(file.path)), " is ignored: ", status.error().message));
+    }
+  }
+  return {};
+}
+
+Result<AlignedBuffer> PromptFolder::read(const std::string& name) {
+  const fs::path path = folder_ / to_path(name);
+  std::error_code ignored;  // only the order of removal depends on the time
+  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+  return read_first(path, UINT64_MAX);
+}
+
+void PromptFolder::write(const std::string& name, std::span<const std::byte> state) {
+  if (state.size() > most_bytes_) return;
+  make_room(state.size());
+  const std::string path = to_utf8(folder_ / to_path(name));
+  if (const Status status = write_new_file(path, state); !status.ok()) {
+    cache_.remove(name);
+    report(cat("the state of a prompt is not stored: ", status.error().message));
+  }
+}
+
+void PromptFolder::reject(const std::string& name, std::string_view reason) {
+  const fs::path path = folder_ / to_path(name);
+  report(cat(in_quotes(to_utf8(path)), " is removed, and its prompt computed anew: ", reason));
+  std::error_code ignored;  // it may be gone already
+  fs::remove(path, ignored);
+}
+
+// Removes the least recently used states until there is room for n_bytes more.
+void PromptFolder::make_room(uint64_t n_bytes) {
+  auto files = list_files(folder_);
+  if (!files.ok()) return;
+  std::sort(files.value().begin(), files.value().end(),
+            [](const StateFile& a, const StateFile& b) { return a.used < b.used; });
+  for (const StateFile& file : files.value()) n_bytes += file.n_bytes;
+  for (const StateFile& file : files.value()) {
+    if (n_bytes <= most_bytes_) return;
+    std::error_code ignored;
+    fs::remove(file.path, ignored);
+    cache_.remove(to_utf8(file.path.filename()));
+    n_bytes -= file.n_bytes;
+  }
+}
+
+}  // namespace kinglet::cli
