@@ -97,6 +97,10 @@ val EngineRequest::missing_pictures(const EngineSession& session) const {
   return to_js_array<uint32_t>("Uint32Array", found);
 }
 
+val EngineRequest::stored_prompt(const EngineSession& session) const {
+  return session.stored_prompt(text()->request().prompts.front().tokens);
+}
+
 std::string EngineRequest::answer() const {
   if (const auto* whole = std::get_if<Json>(&asked_)) return print(*whole);
   return text() != nullptr && is_done() ? print(text()->writer().whole()) : "";
@@ -157,7 +161,8 @@ val new_request(ApiModel model, const val& request) {
   openai::ServedOptions options{.name = model.name,
                                 .n_ctx = from_number<uint32_t>(number(request, "nCtx")),
                                 .sampling = sampling,
-                                .trusts_content = number(request, "trustContent") != 0};
+                                .trusts_content = number(request, "trustContent") != 0,
+                                .caches_prompts = model.runner->cache()->is_writable()};
   const auto made = std::make_shared<EngineRequest>(std::move(model), std::move(options),
                                                     to_cancellation(number(request, "id")));
   const ApiStatus status = made->begin(text(get(request, "method")), text(get(request, "path")),
@@ -174,6 +179,7 @@ EMSCRIPTEN_BINDINGS(kinglet_api) {
       .function("pictures", &EngineRequest::pictures)
       .function("read", select_overload<val(const val&)>(&EngineRequest::read))
       .function("missingPictures", &EngineRequest::missing_pictures)
+      .function("storedPrompt", &EngineRequest::stored_prompt)
       .function("answer", &EngineRequest::answer)
       .function("isEncoding", &EngineRequest::is_encoding)
       .function("encode", &EngineRequest::encode)

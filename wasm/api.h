@@ -42,6 +42,7 @@ class EngineRequest {
   val pictures() const { return to_js(urls_); }
   val read(const val& pictures);
   val missing_pictures(const EngineSession& session) const;
+  val stored_prompt(const EngineSession& session) const;
 
   std::string answer() const;
   bool is_stream() const { return text() != nullptr && text()->is_stream(); }

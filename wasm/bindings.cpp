@@ -34,6 +34,7 @@
 #include "wasm/answer.h"
 #include "wasm/api.h"
 #include "wasm/prompt.h"
+#include "wasm/prompts.h"
 #include "wasm/session.h"
 #include "wasm/values.h"
 
@@ -62,12 +63,21 @@ val event_of(size_t n_done, const Rows* rows) {
 // A batch of a prompt delays everything else.
 constexpr double kBatchSeconds = 0.15;
 
+// A runner that keeps its cache alive.
+std::shared_ptr<Runner> new_runner(const LanguageModel& loaded,
+                                   const std::shared_ptr<PagePrompts>& prompts) {
+  auto runner = Runner::create(loaded, thread_pool(),
+                               {.cache = &prompts->cache(), .batch_seconds = kBatchSeconds});
+  return {runner.value().release(),
+          [prompts](Runner* made) { delete made; }};  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
 class EngineModel {
  public:
   explicit EngineModel(std::shared_ptr<const LanguageModel> loaded)
       : loaded_(std::move(loaded)),
-        runner_(std::move(
-            Runner::create(*loaded_, thread_pool(), {.batch_seconds = kBatchSeconds}).value())) {}
+        prompts_(std::make_shared<PagePrompts>(loaded_->model)),
+        runner_(new_runner(*loaded_, prompts_)) {}
 
   val info() const {
     const Model& model = loaded_->model;
@@ -164,6 +174,16 @@ class EngineModel {
     return kinglet::new_session(loaded_, runner_, options);
   }
 
+  // Adds a stored state of a prompt, given its first bytes.
+  val add_prompt(const std::string& name, const val& first_bytes) {
+    const auto bytes = copy_bytes(first_bytes, "a prompt's state");
+    if (!bytes.ok()) return failure(bytes.error());
+    return to_js(prompts_->cache().add(name, bytes.value().bytes()));
+  }
+
+  void remove_prompt(const std::string& name) { prompts_->cache().remove(name); }
+  void store_prompts(const val& on_prompt) { prompts_->store_with(on_prompt); }
+
   val embedding_tokens(const std::string& text, bool cuts, double id) const {
     return to_js(kinglet::embedding_tokens(*loaded_, text, too_long(cuts), to_cancellation(id)));
   }
@@ -242,10 +262,11 @@ class EngineModel {
 
   Result<ReadPrompt> read_prompt(const val& prompt) {
     const ChatLayout* layout = is_conversation(prompt) ? &this->layout() : nullptr;
-    return kinglet::read_prompt(prompt, layout, *loaded_->tokenizer);
+    return kinglet::read_prompt(prompt, layout, *loaded_->tokenizer, prompts_->is_writable());
   }
 
   std::shared_ptr<const LanguageModel> loaded_;
+  std::shared_ptr<PagePrompts> prompts_;
   std::shared_ptr<Runner> runner_;
   std::string name_;
   std::string own_template_;
@@ -388,6 +409,9 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("cancel", &EngineModel::cancel)
       .function("newSession", &EngineModel::new_session)
       .function("newRequest", &EngineModel::new_request)
+      .function("addPrompt", &EngineModel::add_prompt)
+      .function("removePrompt", &EngineModel::remove_prompt)
+      .function("storePrompts", &EngineModel::store_prompts)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
       .function("encodeTexts", &EngineModel::encode_texts)

@@ -183,6 +183,11 @@ export interface EngineModel extends EngineHandle {
   /** Makes the prompt, and plans how the answer is constrained and read. */
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
+  /** Adds a stored state of a prompt, given its first bytes, which contain all its tokens. */
+  addPrompt(name: string, firstBytes: Uint8Array): EngineResult<null>;
+  removePrompt(name: string): void;
+  /** Lets the engine make states of prompts that are worth storing: see PromptCache. */
+  storePrompts(onPrompt: (name: string, state: Uint8Array<ArrayBuffer>) => void): void;
   /**
    * Computes everything that was begun, in turns, for about so long. Returns whether any is left.
    * Tokens of several answers are computed in one pass where the model allows it.
@@ -295,6 +300,8 @@ export interface EngineRequest extends EngineHandle {
   read(pictures: EnginePicturePart[][]): EngineAnswered<null>;
   /** See EngineSession. */
   missingPictures(session: EngineSession): Uint32Array;
+  /** See EngineSession. */
+  storedPrompt(session: EngineSession): EngineStoredPrompt | undefined;
   /** The whole answer in JSON, when it is done. */
   answer(): string;
   /** Whether vectors or scores are asked for: then encode() computes them. */
@@ -457,6 +464,13 @@ export interface EngineImageRows {
   checksum: string;
 }
 
+/** A state that was added with EngineModel.addPrompt(). */
+export interface EngineStoredPrompt {
+  name: string;
+  nTokens: number;
+  nBytes: number;
+}
+
 export interface EngineSession extends EngineHandle {
   /**
    * Begins an answer, whose prompt continues the context and may be empty. Its events arrive while
@@ -494,8 +508,12 @@ export interface EngineSession extends EngineHandle {
   cancel(): void;
   /** The session's state, for restore(). */
   save(): EngineResult<Uint8Array<ArrayBuffer>>;
-  /** Restores a saved state. After an error the session is as it was. */
-  restore(bytes: Uint8Array): EngineResult<null>;
+  /** Returns where to write the bytes of a saved state for restore(). */
+  reserveState(nBytes: number): EngineResult<{ address: number; bytes: number }>;
+  /** Restores the saved state. After an error the session is as it was. */
+  restore(): EngineResult<null>;
+  /** The stored state that the answer's prompt begins with, if it saves more than the context does. */
+  storedPrompt(answer: EngineAnswer): EngineStoredPrompt | undefined;
   /** A session with the same context, in shared pages or in its own memory. */
   fork(): EngineResult<EngineSession>;
   /** The tokens of all positions; negative for rows of pictures. */

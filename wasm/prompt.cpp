@@ -152,7 +152,7 @@ bool is_conversation(const val& prompt) {
 }
 
 Result<ReadPrompt> read_prompt(const val& prompt, const ChatLayout* layout,
-                               const Tokenizer& tokenizer) {
+                               const Tokenizer& tokenizer, bool counts_opening) {
   const val content = get(prompt, "content");
   const val prefix = get(prompt, "prefix");
   const std::vector<TokenId> begun =
@@ -166,6 +166,7 @@ Result<ReadPrompt> read_prompt(const val& prompt, const ChatLayout* layout,
       .max_tokens = from_number<uint32_t>(number(prompt, "maxTokens")),
       .add_bos = number(prompt, "addBos") != 0,
       .prefix = begun,
+      .counts_opening = counts_opening,
       .cancellation = to_cancellation(number(prompt, "id"))};
   auto read = layout != nullptr ? read_conversation_prompt(content, options, *layout, tokenizer)
                                 : read_plain_prompt(content, number(prompt, "parseSpecial") != 0,

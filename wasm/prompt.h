@@ -34,10 +34,11 @@ struct ReadPrompt {
 // Whether an EnginePrompt is a conversation, which takes a layout.
 bool is_conversation(const val& prompt);
 
-// Reads an EnginePrompt. `layout`: null unless it is a conversation. Errors: those of
-// make_prompt(); invalid_argument (JSON or tools that cannot be read); out_of_memory; cancelled.
+// Reads an EnginePrompt. `layout`: null unless it is a conversation. `counts_opening`: see
+// PromptOptions. Errors: those of make_prompt(); invalid_argument (JSON or tools that cannot be
+// read); out_of_memory; cancelled.
 Result<ReadPrompt> read_prompt(const val& prompt, const ChatLayout* layout,
-                               const Tokenizer& tokenizer);
+                               const Tokenizer& tokenizer, bool counts_opening);
 
 // Lays out an EngineConversation. Returns the texts of the template and of the messages in turn, or
 // an error; the first text is the template's.

@@ -135,11 +135,30 @@ val EngineSession::save() const {
   return success(to_js_array("Uint8Array", std::span(data, bytes.size())));
 }
 
-val EngineSession::restore(const val& bytes) {
+val EngineSession::reserve_state(double n_bytes) {
+  auto room = AlignedBuffer::allocate(from_number<uint64_t>(n_bytes), "a session's state");
+  if (!room.ok()) return failure(room.error());
+  state_ = std::move(room.value());
+  return to_js(Result<std::span<std::byte>>(state_.bytes()));
+}
+
+val EngineSession::restore() {
   runner_->cancel(*session_);
-  const auto copy = copy_bytes(bytes, "a session's state");
-  if (!copy.ok()) return failure(copy.error());
-  return to_js(restore_state(*session_, copy.value().bytes()));
+  return to_js(restore_state(*session_, std::exchange(state_, {}).bytes()));
+}
+
+val EngineSession::stored_prompt(const std::shared_ptr<EngineAnswer>& answer) const {
+  return stored_prompt(answer->prompt());
+}
+
+val EngineSession::stored_prompt(const std::vector<TokenId>& prompt) const {
+  const CachedPrompt* found = runner_->cache()->find(prompt, *session_);
+  if (found == nullptr) return val::undefined();
+  val fields = val::object();
+  set(fields, "name", found->name);
+  set(fields, "nTokens", to_number(found->beginning.tokens.size()));
+  set(fields, "nBytes", to_number(found->beginning.n_bytes));
+  return fields;
 }
 
 val EngineSession::fork() const {
@@ -217,7 +236,11 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
       .function("giveImage", &EngineSession::give_image)
       .function("missingPictures", &EngineSession::missing_pictures)
       .function("save", &EngineSession::save)
+      .function("reserveState", &EngineSession::reserve_state)
       .function("restore", &EngineSession::restore)
+      .function("storedPrompt",
+                select_overload<val(const std::shared_ptr<EngineAnswer>&) const>(
+                    &EngineSession::stored_prompt))
       .function("fork", &EngineSession::fork)
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)

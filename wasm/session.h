@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "answers/runner.h"
+#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "model/images.h"
 #include "session/generation.h"
@@ -44,8 +45,13 @@ class EngineSession {
 
   val save() const;
 
-  // Copies the bytes once, into memory that is freed afterwards.
-  val restore(const val& bytes);
+  // Returns where JavaScript writes the bytes of a state that restore() reads.
+  val reserve_state(double n_bytes);
+  val restore();
+
+  // The stored state that the answer's prompt begins with, and that saves more than the context
+  // does: an EngineStoredPrompt, or undefined.
+  val stored_prompt(const std::shared_ptr<EngineAnswer>& answer) const;
 
   val fork() const;
 
@@ -68,6 +74,8 @@ class EngineSession {
 
   // The rest is for C++.
 
+  val stored_prompt(const std::vector<TokenId>& prompt) const;
+
   // Writes an answer in this session. The job's images are those that were given.
   void submit(AnswerJob job);
 
@@ -80,6 +88,7 @@ class EngineSession {
   std::shared_ptr<Runner> runner_;
   std::unique_ptr<Session> session_;
   std::vector<SharedImage> images_;  // for the next start() or append()
+  AlignedBuffer state_;              // for the next restore()
 };
 
 // Returns a picture's rows from an EngineImageRows.

@@ -69,9 +69,10 @@ uint64_t PromptCache::restore(Session& session, std::span<const TokenId> prompt)
     const Status status =
         state.ok() ? restore_state(session, state.value().bytes()) : Status(state.error());
     if (status.ok()) return state.value().size();
-    if (status.error().code == ErrorCode::out_of_memory) return 0;
-    storage_.reject(name, status.error().message);
+    const ErrorCode code = status.error().code;
+    if (code == ErrorCode::out_of_memory || code == ErrorCode::unsupported_feature) return 0;
     remove(name);
+    storage_.reject(name, status.error().message);
   }
   return 0;
 }
@@ -87,6 +88,7 @@ uint32_t PromptCache::longest_known(std::span<const TokenId> prompt) const {
 
 uint32_t PromptCache::choose_place(std::span<const TokenId> prompt, uint32_t n_opening,
                                    uint32_t n_done) {
+  if (!is_writable()) return 0;
   const uint32_t n_known = longest_known(prompt);
   uint32_t n_repeated = 0;
   for (const std::vector<TokenId>& other : recent_) {

@@ -23,7 +23,11 @@ class PromptStorage {
  public:
   virtual ~PromptStorage() = default;
 
-  // Returns a stored state. ErrorCode::io.
+  // Whether write() stores anything.
+  virtual bool is_writable() const = 0;
+
+  // Returns a stored state. Errors: io; out_of_memory; unsupported_feature (not while an answer
+  // begins).
   virtual Result<AlignedBuffer> read(const std::string& name) = 0;
 
   // Stores a state, wholly or not at all, and may remove others.
@@ -47,6 +51,9 @@ class PromptCache {
   // Both must outlive the cache.
   PromptCache(const Model& model, PromptStorage& storage) : model_(model), storage_(storage) {}
 
+  // Whether more states are stored, so that choose_place() needs to know the opening.
+  bool is_writable() const { return storage_.is_writable(); }
+
   // Adds a state that is in the storage, given its first bytes. Errors: those of read_beginning().
   Status add(const std::string& name, std::span<const std::byte> first_bytes);
 
@@ -61,8 +68,8 @@ class PromptCache {
   uint64_t restore(Session& session, std::span<const TokenId> prompt);
 
   // Returns how many first tokens of a prompt should be stored; 0: none. Those are the ones that
-  // `n_opening` counts, the system messages and tools, or those that a recent prompt began with,
-  // too. Call this once for each prompt, with `n_done`: its tokens that are computed already.
+  // `n_opening` counts, the system messages and tools, or else those that a recent prompt began
+  // with, too. Call this once for each prompt, with `n_done`: its tokens that are computed already.
   uint32_t choose_place(std::span<const TokenId> prompt, uint32_t n_opening, uint32_t n_done);
 
   // Stores the session's computed tokens.

@@ -98,6 +98,9 @@ class Runner {
     return !running_.empty() || !appending_.empty() || !waiting_.empty() || encoding_.is_busy();
   }
 
+  // The cache of its options, or null.
+  PromptCache* cache() const { return options_.cache; }
+
   // Computes rounds, at least one, until `at_most` has passed or nothing is left to do.
   void advance(std::chrono::duration<double> at_most = {});
 

@@ -26,6 +26,7 @@ class PromptFolder final : public PromptStorage {
 
   PromptCache& cache() { return cache_; }
 
+  bool is_writable() const override { return true; }
   Result<AlignedBuffer> read(const std::string& name) override;
   void write(const std::string& name, std::span<const std::byte> state) override;
   void reject(const std::string& name, std::string_view reason) override;

@@ -20,7 +20,9 @@ constexpr size_t kSampledRows = 64;
 
 size_t sample_step(size_t n_rows) { return std::max<size_t>(n_rows / kSampledRows, 1); }
 
-uint64_t hash_name(std::string_view tensor) { return hash_bytes(std::as_bytes(std::span(tensor))); }
+uint64_t hash_name(std::string_view name) {
+  return hash_bytes(std::as_bytes(std::span(name.data(), name.size())));
+}
 
 // The hashes of rows are added, in any order, so each depends on where its row belongs: `begin` is
 // the offset of its first byte in the tensor.

@@ -64,7 +64,7 @@ function startServer(name: ModelName): Promise<Served> {
   ]);
 }
 
-const loadOptions = (name: ModelName): LoadOptions => ({
+const loadOptions = (name: ModelName): Omit<LoadOptions, 'mmproj' | 'prepared'> => ({
   ...{ chatTemplate: given[name].template, nCtx: given[name].nCtx },
   ...{ nThreads: 1, spareMemory: 1 << 24, cache: false },
 });

@@ -144,6 +144,9 @@ export class FakeEngine implements EngineModule {
       useTemplate: () => ({ value: null }),
       layOut: (conversation) => ({ value: laidOut(conversation) }),
       tokens: (prompt) => ({ value: tokensOf(prompt) }),
+      addPrompt: () => ({ value: null }),
+      removePrompt: () => undefined,
+      storePrompts: () => undefined,
       newRequest: () => ({ refusal: { status: 404, body: '{}', event: '' } }),
       info: () => ({
         hasWeights: 1,
@@ -239,6 +242,7 @@ export class FakeEngine implements EngineModule {
     const { nCtx, kKind, vKind } = options;
     let prompt: number[] = [];
     let step = () => false;
+    let stateAt = { address: 0, bytes: 0 };
     let endWork: () => void = () => undefined;
     let id = 0;
     const isCancelled = () => this.#isCancelled(id);
@@ -331,7 +335,16 @@ export class FakeEngine implements EngineModule {
         this.#running.add(step);
       },
       save: () => ({ value: Uint8Array.from(tokens) }),
-      restore: (bytes) => {
+      reserveState: (bytes) => {
+        const address = 16;
+        this.HEAPU8 = new Uint8Array(new SharedArrayBuffer(address + bytes));
+        stateAt = { address, bytes };
+        return { value: stateAt };
+      },
+      storedPrompt: () => undefined,
+      restore: () => {
+        const { address, bytes: n } = stateAt;
+        const bytes = this.HEAPU8.subarray(address, address + n);
         if (bytes.includes(0)) return fail('corrupt', 'no state');
         tokens = [...bytes];
         return { value: null };

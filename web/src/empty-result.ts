@@ -18,6 +18,7 @@ export function emptyResult(
     timings: {
       ...{ promptMs: 0, firstTokenMs: 0, decodeMs: 0 },
       ...{ promptTokensPerSecond: 0, tokensPerSecond: 0, guessedTokens: 0, keptTokens: 0 },
+      ...{ restoredTokens: 0, restoredBytes: 0 },
     },
   };
 }

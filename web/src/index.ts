@@ -51,6 +51,7 @@ export type {
   OnFull,
   ModelSource,
   Piece,
+  PrepareOptions,
   Pooling,
   RankedDocument,
   RecommendedSampling,

@@ -36,6 +36,7 @@ import type {
   LoadOptions,
   ModelInfo,
   ModelSource,
+  PrepareOptions,
   RankedDocument,
   RerankOptions,
   SessionOptions,
@@ -159,6 +160,34 @@ export class Kinglet {
   /** @internal Answers a request of OpenAI's API in the model's first session. */
   ask(request: PostedRequest, signal: AbortSignal | undefined): Promise<ApiAnswer> {
     return this.#session.ask(request, signal);
+  }
+
+  /**
+   * Computes a conversation's beginning, such as a long system message with tools, and returns the
+   * state after it: a file for the `prepared` option of {@link Kinglet.load}, here and elsewhere. Runs
+   * in a session of its own. `kinglet prepare` of the program does the same.
+   */
+  async prepare({
+    messages,
+    kv,
+    signal,
+    ...options
+  }: PrepareOptions): Promise<Uint8Array<ArrayBuffer>> {
+    // What two conversations have in common that go on differently.
+    const [tokens, others] = await Promise.all(
+      ['1', 'a'].map((content) =>
+        this.chatTokens([...messages, { role: 'user', content }], options),
+      ) as [Promise<number[]>, Promise<number[]>],
+    );
+    const end = tokens.findIndex((token, i) => token !== others[i]);
+    const beginning = tokens.slice(0, end);
+    const session = await this.newSession({ nCtx: Math.max(beginning.length, 1), kv });
+    try {
+      await session.decode(beginning, { signal });
+      return await session.save();
+    } finally {
+      session.dispose();
+    }
   }
 
   async tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {

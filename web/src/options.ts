@@ -187,7 +187,7 @@ export function postedLoadOptions(
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
     ...['workerUrl', 'engineUrl', 'blobWorker', 'worker'],
     'embeddingTables',
-    ...['chatTemplate', 'mmproj'],
+    ...['chatTemplate', 'mmproj', 'prepared', 'keepPrompts'],
   ]);
   const { nThreads, kernels, nCtx, kv = 'auto', headers = {}, stallTimeout = 30_000 } = options;
   if (nThreads !== undefined) {
@@ -212,8 +212,21 @@ export function postedLoadOptions(
     cache: postedCache(options.cache ?? true),
     engineUrl: options.engineUrl === undefined ? undefined : folderUrl(options.engineUrl),
     mmproj: options.mmproj === undefined ? undefined : postedSource(options.mmproj, options),
+    prepared: checkedSources(options.prepared ?? []).map((source) => postedSource(source, options)),
+    keptPromptBytes: options.keepPrompts && checkedKeptBytes(options.keepPrompts),
     hub: hubRepositoryOf(model, options),
   };
+}
+
+function checkedSources(sources: unknown): readonly ModelSource[] {
+  if (Array.isArray(sources)) return sources as readonly ModelSource[];
+  const message = `prepared must be a list of sources, not ${shown(sources)}`;
+  throw new KingletError('invalid_argument', message);
+}
+
+function checkedKeptBytes(keep: { maxBytes: number }): number {
+  const max = Number.MAX_SAFE_INTEGER;
+  return checkedNumber('keepPrompts.maxBytes', keep.maxBytes, { min: 1, max, integer: true });
 }
 
 export function workerPlace(options: InspectOptions): WorkerPlace {

@@ -53,6 +53,10 @@ export interface PostedLoadOptions {
   chatTemplate: string | undefined;
   /** The file that reads pictures. */
   mmproj: PostedSource | undefined;
+  /** Files with states of prompts. */
+  prepared: PostedSource[];
+  /** The most bytes of states of prompts to keep; undefined: none are kept. */
+  keptPromptBytes: number | undefined;
   /** Without `mmproj`: the repository to search for that file when the first picture comes. */
   hub: HubRepository | undefined;
 }

@@ -115,6 +115,29 @@ export interface LoadOptions extends HubOptions {
    * the first picture comes; for others none.
    */
   mmproj?: ModelSource | undefined;
+  /**
+   * States of conversations' beginnings, as {@link Kinglet.prepare} and `kinglet prepare` make them,
+   * from any sources that a model can have. A prompt that begins with the same tokens starts from
+   * there, in every session with the same `kv` kinds. A state that cannot be used, such as one of
+   * another model, is reported to `onWarning`.
+   */
+  prepared?: readonly ModelSource[] | undefined;
+  /**
+   * Keep the states of long prompts' beginnings in the origin's storage (in Node in the cache's
+   * folder), for later visits and other tabs: what the system messages and tools take, and what
+   * several prompts have in common, from 256 tokens on. At most `maxBytes` in all; the least recently
+   * used states are removed. Default: nothing is kept.
+   */
+  keepPrompts?: { maxBytes: number } | undefined;
+}
+
+/** What {@link Kinglet.prepare} prepares. */
+export interface PrepareOptions extends ChatPromptOptions {
+  /** The conversation's beginning. */
+  messages: readonly ChatMessage[];
+  /** How keys and values are stored. Default: as in the model's first session. */
+  kv?: KvOption | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Where a file is, and where the package's own files are. */
@@ -740,6 +763,12 @@ export interface GenerationResult {
     /** Tokens that were guessed ahead (see `lookup`), and how many of the guesses were right. */
     guessedTokens: number;
     keptTokens: number;
+    /**
+     * Tokens of the prompt whose state was stored (see `prepared` and `keepPrompts` of load()) and was
+     * restored for this answer, and its bytes; 0 if none was.
+     */
+    restoredTokens: number;
+    restoredBytes: number;
   };
 }
 

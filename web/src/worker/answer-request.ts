@@ -45,6 +45,7 @@ export async function answerRequest(run: RequestRun): Promise<WholeAnswer> {
       if (images.length > 0) {
         await giveRows(session, images, request.missingPictures(session), { ...use, isWanted });
       }
+      await run.prompts.restore(session, () => request.storedPrompt(session));
       return answer(run, request, session, isWanted);
     });
   } finally {

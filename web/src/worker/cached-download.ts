@@ -1,7 +1,7 @@
 // Downloads files from a web server through the cache.
 import { openStore } from '../cache/model-cache.ts';
 import type { CacheHead, CacheStore } from '../cache/store.ts';
-import { blockBytes, keyOf, slotNames } from '../cache/store.ts';
+import { blockBytes, keyOf, NoRoom, slotNames } from '../cache/store.ts';
 import { KingletError, messageOf } from '../errors.ts';
 import { isSameVersion } from '../file-version.ts';
 import type { ByteSource, SourcePiece, Stored } from './byte-source.ts';
@@ -42,11 +42,50 @@ export class FileCache {
     return undefined;
   }
 
-  /** Returns the addresses of all files that are complete in the cache. */
-  async keptUrls(): Promise<string[]> {
+  /** Returns the addresses and sizes of all files that are complete in the cache. */
+  async kept(): Promise<{ url: string; bytes: number }[]> {
     const names = await this.#store.names();
     const entries = await Promise.all(names.map((name) => this.#store.peek(name)));
-    return entries.flatMap((entry) => (entry?.head.bytes === undefined ? [] : [entry.head.url]));
+    return entries.flatMap((entry) => {
+      const { url = '', bytes } = entry?.head ?? {};
+      return bytes === undefined ? [] : [{ url, bytes }];
+    });
+  }
+
+  /** Opens the complete copy of a file; undefined if there is none. */
+  async openKept(url: string): Promise<ByteSource | undefined> {
+    const { whole } = await this.#find(url);
+    return whole && this.#readWhole(whole.name, whole.head);
+  }
+
+  /** Stores a file that was not downloaded. Does nothing while another tab does the same. */
+  async put(url: string, bytes: Uint8Array): Promise<void> {
+    const release = await this.#lock(url);
+    if (!release) return;
+    try {
+      const room = await this.#store.room();
+      if (room !== undefined && bytes.length > room) throw new NoRoom();
+      const { whole, free } = await this.#find(url);
+      const version = { etag: undefined, lastModified: undefined, size: bytes.length };
+      const head = { url, version, bytes: undefined, savedAt: Date.now() };
+      const entry = await this.#store.openWriter(free, 0);
+      try {
+        await entry.writeHead(head);
+        for (let at = 0; at < bytes.length; at += blockBytes) {
+          await entry.write(at / blockBytes, bytes.subarray(at, at + blockBytes));
+        }
+        await entry.writeHead({ ...head, bytes: bytes.length });
+      } finally {
+        entry.close();
+      }
+      if (whole) await this.#store.remove(whole.name).catch(() => undefined);
+    } finally {
+      release();
+    }
+  }
+
+  async remove(url: string): Promise<void> {
+    for (const name of await slotNames(url)) await this.#store.remove(name);
   }
 
   /** Returns the size of a complete copy; undefined if there is none. */

@@ -38,7 +38,7 @@ async function pathsOf(repository: HubRepository, access: Access): Promise<strin
     return await listing(hubListingUrl(repository), access);
   } catch (error) {
     if (!(error instanceof KingletError) || error.code !== 'network') throw error;
-    const urls = (await access.cache?.keptUrls()) ?? [];
+    const urls = ((await access.cache?.kept()) ?? []).map(({ url }) => url);
     const kept = urls.flatMap((url) => hubPathOf(repository, url) ?? []);
     if (kept.length === 0) throw error;
     return kept;

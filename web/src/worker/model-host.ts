@@ -17,6 +17,7 @@ import type {
   MadeSession,
   NoticeOf,
   PostedLoadOptions,
+  PostedSource,
   TakesOf,
   WorkerMessage,
 } from '../protocol.ts';
@@ -28,6 +29,7 @@ import { embedTexts, scoreTexts } from './encode-texts.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
 import { EngineLoop } from './engine-loop.ts';
+import { FileCache } from './cached-download.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
 import { nameFiles, nameReader } from './hub-listing.ts';
 import { accessTo, engineOptions, loadModel } from './load-model.ts';
@@ -36,6 +38,7 @@ import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
+import { PromptStore, readPrepared } from './prompt-store.ts';
 import { closeBitmaps } from './conversation-pictures.ts';
 import { engineConversation, runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
@@ -128,7 +131,11 @@ export class ModelHost {
     kvPages: ({ session }) => pagesOf(this.#open(this.#sessions.get(session)).engine),
     decode: this.#inTurn(({ engine }, { tokens }, work) => this.#append(engine, tokens, work)),
     save: this.#inTurn(({ engine }) => unwrap(engine.save())),
-    restore: this.#inTurn(({ engine }, { bytes }) => unwrap(engine.restore(bytes))),
+    restore: this.#inTurn(({ engine }, { bytes }) => {
+      const { address } = unwrap(engine.reserveState(bytes.length));
+      this.#ready().engine.HEAPU8.set(bytes, address);
+      return unwrap(engine.restore());
+    }),
     embed: ({ texts, options }, work) =>
       embedTexts(this.#withWeights(), texts, options, this.#encodingWork(work)),
     score: ({ query, documents, truncate }, work) =>
@@ -316,6 +323,10 @@ export class ModelHost {
   ): Promise<AnswerOf<'load'>> {
     const { id, notify } = work;
     notify({ type: 'loading' });
+    const warn = ({ code, message }: KingletError) => {
+      notify({ type: 'warning', code, message });
+    };
+    const prepared = options.prepared.map((source) => this.#readPrepared(source, options, warn));
     let before = 0;
     const onProgress = (progress: LoadProgress) => {
       before = progress.total ?? progress.loaded;
@@ -328,15 +339,14 @@ export class ModelHost {
     const { running, model, name } = await loadModel(sources, options, {
       openEngine: (...wanted) => this.#openEngine(work, ...wanted, options.engineUrl),
       onProgress,
-      onWarning: ({ code, message }) => {
-        notify({ type: 'warning', code, message });
-      },
+      onWarning: warn,
     });
     const templates = templatesOf(model, options.chatTemplate);
     if (options.chatTemplate !== undefined) unwrap(model.useTemplate(options.chatTemplate));
     const pictures = this.#pictureReading(work, running, model, options, onReaderProgress);
     const loop = new EngineLoop(model);
-    this.#loaded = { model, pictures, loop };
+    const prompts = new PromptStore(running.engine, model, warn);
+    this.#loaded = { engine: running.engine, model, pictures, prompts, loop };
     const images = options.mmproj && (await pictures.open(work));
     const { hasWeights, purpose } = model.info();
     const { nCtx = 0, kv } = options;
@@ -344,8 +354,33 @@ export class ModelHost {
       hasWeights && purpose === 'text'
         ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
         : { id, info: noSession };
+    await this.#addPrompts(prompts, prepared, options, warn);
     const info = { name, ...describe(model, session.info, running, templates), images };
     return { info, session, cancelledIds: this.#noticeCancelled(running.engine) };
+  }
+
+  async #readPrepared(
+    source: PostedSource,
+    options: PostedLoadOptions,
+    warn: (warning: KingletError) => void,
+  ): Promise<Blob> {
+    const access = await accessTo([source], options, warn);
+    return readPrepared((await nameFiles([source], access))[0], access);
+  }
+
+  async #addPrompts(
+    prompts: PromptStore,
+    prepared: Promise<Blob>[],
+    options: PostedLoadOptions,
+    warn: (warning: KingletError) => void,
+  ): Promise<void> {
+    for (const [index, file] of prepared.entries()) {
+      await prompts.add(nameOf(options.prepared[index], index), file);
+    }
+    const { keptPromptBytes: maxBytes, cache: wanted } = options;
+    if (maxBytes === undefined) return;
+    const cache = await FileCache.open({ ...{ folder: undefined, ...wanted }, onWarning: warn });
+    if (cache) await prompts.keep({ cache, maxBytes });
   }
 
   /** Uses the given file, or the one in the model's repository on the hub. */
@@ -475,6 +510,11 @@ function whenFree<T>(session: HostedSession, work: () => T | Promise<T>): Promis
   const ignore = () => undefined;
   session.tail = done.then(ignore, ignore);
   return done;
+}
+
+/** Names a prepared state for warnings. */
+function nameOf(source: PostedSource | undefined, index: number): string {
+  return source?.kind === 'url' ? source.url : `prepared[${String(index)}]`;
 }
 
 /** Of models that do not generate text. */

@@ -4,6 +4,7 @@ import type {
   EngineAnswerEvent,
   EngineConversation,
   EngineModel,
+  EngineModule,
   EngineResult,
   EngineSession,
 } from '#engine';
@@ -17,12 +18,15 @@ import type { PictureUse } from './conversation-pictures.ts';
 import { unwrap } from './engine-error.ts';
 import type { EngineLoop } from './engine-loop.ts';
 import type { PictureReading } from './picture-reading.ts';
+import type { PromptStore, PromptUse } from './prompt-store.ts';
 import { checkWanted } from './work.ts';
 
 /** A loaded model, and what it needs to answer. */
 export interface LoadedModel {
+  engine: EngineModule;
   model: EngineModel;
   pictures: PictureReading;
+  prompts: PromptStore;
   loop: EngineLoop;
 }
 
@@ -44,7 +48,8 @@ export async function runGeneration(run: GenerationRun): Promise<GenerationResul
   });
   if (!answer) return emptyResult(run.prompt, run.options.seed);
   try {
-    return await generate(run, answer, startedAt);
+    const restored = await restorePrompt(run, answer);
+    return await generate(run, answer, startedAt, restored);
   } finally {
     answer.delete();
   }
@@ -89,6 +94,15 @@ async function newAnswer(run: GenerationRun): Promise<EngineAnswer> {
   }
 }
 
+/** Restores what is stored of the prompt's beginning, unless the prompt continues a context. */
+async function restorePrompt(
+  { session, prompt, prompts }: GenerationRun,
+  answer: EngineAnswer,
+): Promise<PromptUse | undefined> {
+  if (!prompt.replacesContext && session.nPositions() > 0) return undefined;
+  return prompts.restore(session, () => session.storedPrompt(answer));
+}
+
 /** Returns the conversation as the engine takes it, with the parts of its pictures. */
 export async function engineConversation(
   { pictures, saidLast = '', ...conversation }: Conversation,
@@ -103,10 +117,15 @@ async function generate(
   run: GenerationRun,
   answer: EngineAnswer,
   startedAt: number,
+  restored: PromptUse | undefined,
 ): Promise<GenerationResult> {
   const { id, model, session, prompt, options } = run;
   const result = emptyResult(prompt, options.seed);
   const { usage, timings } = result;
+  if (restored) {
+    timings.restoredTokens = restored.tokens;
+    timings.restoredBytes = restored.bytes;
+  }
   const warnings = answer.warnings();
   if (warnings.length > 0) result.warnings = warnings;
   const isChat = isConversation(prompt.content);
@@ -135,7 +154,8 @@ async function generate(
   await run.loop.run<EngineResult<EngineAnswerEvent>>({
     isWanted: () => run.isWanted(),
     begin: (onEvent) => {
-      session.start(answer, { ...options, replacesContext: prompt.replacesContext, id }, onEvent);
+      const replacesContext = prompt.replacesContext || restored !== undefined;
+      session.start(answer, { ...options, replacesContext, id }, onEvent);
     },
     read: (event) => add(unwrap(event)),
     cancel: () => {
