@@ -91,8 +91,7 @@ Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
   KINGLET_ASSIGN(Generation generation, Generation::start(session, tokenizer, prompt, options));
   Answer answer(session, std::move(generation), plan, n_restored_bytes);
   if (cache == nullptr) return answer;
-  answer.n_stored_ =
-      cache->choose_place(prompt, options.n_opening, answer.generation_.n_prompt_done());
+  answer.n_stored_ = cache->choose_place(session, options.n_opening);
   if (answer.n_stored_ > 0) answer.cache_ = cache;
   return answer;
 }

@@ -77,19 +77,15 @@ uint64_t PromptCache::restore(Session& session, std::span<const TokenId> prompt)
   return 0;
 }
 
-uint32_t PromptCache::longest_known(std::span<const TokenId> prompt) const {
-  uint32_t n = 0;
-  for (const CachedPrompt& cached : cached_) {
-    if (!is_beginning_of(prompt, cached.beginning)) continue;
-    n = std::max(n, static_cast<uint32_t>(cached.beginning.tokens.size()));
-  }
-  return n;
-}
-
-uint32_t PromptCache::choose_place(std::span<const TokenId> prompt, uint32_t n_opening,
-                                   uint32_t n_done) {
+uint32_t PromptCache::choose_place(const Session& session, uint32_t n_opening) {
   if (!is_writable()) return 0;
-  const uint32_t n_known = longest_known(prompt);
+  const std::span<const TokenId> prompt = session.tokens();
+  uint32_t n_known = 0;
+  for (const CachedPrompt& cached : cached_) {
+    const SavedBeginning& beginning = cached.beginning;
+    if (!fits(beginning, session) || !is_beginning_of(prompt, beginning)) continue;
+    n_known = std::max(n_known, static_cast<uint32_t>(beginning.tokens.size()));
+  }
   uint32_t n_repeated = 0;
   for (const std::vector<TokenId>& other : recent_) {
     n_repeated = std::max(n_repeated, count_common(other, prompt));
@@ -98,7 +94,7 @@ uint32_t PromptCache::choose_place(std::span<const TokenId> prompt, uint32_t n_o
   if (recent_.size() > kRecentPrompts) recent_.pop_front();
   for (const uint32_t n : {n_opening, n_repeated}) {
     const bool is_new = n >= n_known + kLeastStored;
-    if (is_new && n >= n_done && n < prompt.size()) return n;
+    if (is_new && n >= session.n_computed() && n < prompt.size()) return n;
   }
   return 0;
 }

@@ -69,15 +69,13 @@ class PromptCache {
 
   // Returns how many first tokens of a prompt should be stored; 0: none. Those are the ones that
   // `n_opening` counts, the system messages and tools, or else those that a recent prompt began
-  // with, too. Call this once for each prompt, with `n_done`: its tokens that are computed already.
-  uint32_t choose_place(std::span<const TokenId> prompt, uint32_t n_opening, uint32_t n_done);
+  // with, too. Call this once for each prompt, when the session has it and computes what is left.
+  uint32_t choose_place(const Session& session, uint32_t n_opening);
 
   // Stores the session's computed tokens.
   void store(const Session& session);
 
  private:
-  uint32_t longest_known(std::span<const TokenId> prompt) const;
-
   const Model& model_;
   PromptStorage& storage_;
   std::vector<CachedPrompt> cached_;
