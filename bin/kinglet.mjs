@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // npx kinglet new FOLDER: begins a page, as a copy of one of the examples that come with the package.
+// npx kinglet prepare: see prepare.mjs.
 import {
   cpSync,
   existsSync,
@@ -62,8 +63,11 @@ const options = {
   version: { type: 'boolean' },
 };
 const help = `Usage: kinglet new FOLDER [--template NAME]
+       kinglet prepare -m MODEL -o NAME.kprompt [options]
 
-Copies a page to begin with into a new or empty folder.
+The second stores the state after a conversation's beginning: kinglet prepare --help
+
+The first copies a page to begin with into a new or empty folder.
 
 Options:
   -t, --template NAME  which page; default: chat
@@ -75,7 +79,13 @@ ${listed}
 
 The program that runs models without a browser is built from source: docs/program.md.`;
 
-main(process.argv.slice(2));
+const given = process.argv.slice(2);
+if (given[0] === 'prepare') {
+  const { prepare } = await import('./prepare.mjs');
+  await prepare(given.slice(1)).catch(({ message }) => refuse(message));
+} else {
+  main(given);
+}
 
 function main(given) {
   // Not strict, because its errors suggest nothing.
@@ -99,8 +109,8 @@ function main(given) {
   if (values.version) return void console.log(`kinglet ${version}`);
   if (values.help || given.length === 0) return void console.log(help);
   if (command !== 'new') {
-    // "new" is too short to be suggested, and the only one.
-    refuse(`kinglet has no command "${command ?? ''}"; kinglet new FOLDER makes a page`);
+    const meant = didYouMean(command ?? '', ['prepare'], 'kinglet new FOLDER makes a page');
+    refuse(`kinglet has no command "${command ?? ''}"; ${meant}`);
   }
   if (folder === undefined) refuse('a folder is missing: kinglet new FOLDER');
   if (others.length > 0) refuse(`one folder is expected, and "${others[0]}" follows`);

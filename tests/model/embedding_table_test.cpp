@@ -138,11 +138,13 @@ TEST(EmbeddingTable, EncodersReadTheirsFromTheFileToo) {
        {"encoder/bert.gguf", "encoder/gemma-embedding.gguf", "encoder/gemma-embedding2.gguf",
         "encoder/modern-bert.gguf", "encoder/qwen3-rerank.gguf"}) {
     std::vector<float> states[2];
+    uint64_t identities[2];
     for (const bool is_stored : {false, true}) {
       auto file = load(fixture(name), is_stored ? kAll : StoredChoice());
       ASSERT_TRUE(file.ok()) << file.error().message;
       const Model model = std::move(Model::load(std::move(file.value()), scalar_kernels()).value());
       EXPECT_EQ(model.stored_bytes() > 0, is_stored);
+      identities[is_stored ? 1 : 0] = model.identity();
       ThreadPool pool;
       auto encoder = Encoder::create(model, pool, 16, 3);
       ASSERT_TRUE(encoder.value().run(spans).ok());
@@ -150,6 +152,7 @@ TEST(EmbeddingTable, EncodersReadTheirsFromTheFileToo) {
       states[is_stored ? 1 : 0].assign(last.begin(), last.end());
     }
     EXPECT_EQ(states[1], states[0]) << name;
+    EXPECT_EQ(identities[1], identities[0]) << name;
   }
 }
 

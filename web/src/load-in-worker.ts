@@ -92,8 +92,9 @@ async function remindOfGarbage(): Promise<void> {
   }
 }
 
-function streamsOf(sources: PostedSources, { mmproj }: PostedLoadOptions): ReadableStream[] {
-  const all: PostedSource[] = mmproj ? [...sources, mmproj] : sources;
+function streamsOf(sources: PostedSources, options: PostedLoadOptions): ReadableStream[] {
+  const { mmproj, prepared } = options;
+  const all: PostedSource[] = [...sources, ...(mmproj ? [mmproj] : []), ...prepared];
   return all.flatMap((posted) => (posted.kind === 'stream' ? [posted.stream] : []));
 }
 

@@ -739,8 +739,8 @@ export interface GenerationResult {
   /** With `onFull: 'shift'`: how many tokens the full context dropped. */
   droppedTokens?: number;
   /**
-   * What is probably a mistake in the `jsonSchema`, in words: keywords that seem to be misspelt. Absent
-   * if there is nothing.
+   * What is probably a mistake in the `jsonSchema`, in words: keywords that seem to be misspelt; and
+   * stored states of prompts that could not be used. Absent if there is nothing.
    */
   warnings?: string[];
   seed: number;

@@ -8,7 +8,7 @@ import { CacheApiStore } from './cache-api-store.ts';
 import { FolderStore } from './folder-store.ts';
 import { OpfsStore } from './opfs-store.ts';
 import type { CacheStore } from './store.ts';
-import { slotNames } from './store.ts';
+import { isPrompt, slotNames } from './store.ts';
 
 /** A model's file in the cache. */
 export interface CachedFile {
@@ -44,7 +44,7 @@ export class ModelCache {
     for (const store of await this.#stores()) {
       for (const name of await store.names()) {
         const entry = await store.peek(name);
-        if (!entry) continue;
+        if (!entry || isPrompt(entry.head.url)) continue;
         const { url, bytes, savedAt } = entry.head;
         files.push({
           ...{ url, bytes: entry.storedBytes, savedAt: new Date(savedAt) },
@@ -74,7 +74,7 @@ export class ModelCache {
     }
   }
 
-  /** Deletes all files in the cache. */
+  /** Deletes all files in the cache, and the kept states of prompts. */
   async clear(): Promise<void> {
     for (const store of await this.#stores()) {
       for (const name of await store.names()) await remove(store, name);

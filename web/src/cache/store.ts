@@ -75,6 +75,13 @@ export interface CacheStore {
   room(): Promise<number | undefined>;
 }
 
+/** The addresses of kept states of prompts begin with this. */
+export const promptScheme = 'kprompt:';
+
+export function isPrompt(url: string): boolean {
+  return url.startsWith(promptScheme);
+}
+
 /**
  * Returns the names of a file's two entries: while one holds the complete file, a newer version is
  * written to the other.

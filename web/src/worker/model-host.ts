@@ -327,6 +327,7 @@ export class ModelHost {
       notify({ type: 'warning', code, message });
     };
     const prepared = options.prepared.map((source) => this.#readPrepared(source, options, warn));
+    for (const file of prepared) file.catch(() => undefined); // the model may fail to load first
     let before = 0;
     const onProgress = (progress: LoadProgress) => {
       before = progress.total ?? progress.loaded;

@@ -2,6 +2,7 @@
 // those that this origin keeps. The engine knows how they begin, and chooses among them.
 import type { EngineModel, EngineModule, EngineSession, EngineStoredPrompt } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
+import { isPrompt, promptScheme as scheme } from '../cache/store.ts';
 import type { NamedSource } from '../protocol.ts';
 import type { SourcePiece } from './byte-source.ts';
 import type { FileCache } from './cached-download.ts';
@@ -9,10 +10,8 @@ import { unwrap } from './engine-error.ts';
 import type { Access } from './open-source.ts';
 import { openSource } from './open-source.ts';
 
-/** The addresses of kept states in the cache. */
-const scheme = 'kprompt:';
-/** When each of them was last used: an object of times in milliseconds since 1970. */
-const usesUrl = 'kprompts:used';
+/** When each kept state was last used: an object of times in milliseconds since 1970. */
+const usesUrl = `${scheme}used`;
 
 /** Bytes with the tokens of a state of 262,000 tokens, more than any context has. */
 const beginningBytes = 1 << 20;
@@ -22,9 +21,12 @@ interface StoredState {
   open: () => Promise<AsyncIterable<Pick<SourcePiece, 'bytes'>>>;
 }
 
+/** What a restored state saves; zeros if none was restored. */
 export interface PromptUse {
   tokens: number;
   bytes: number;
+  /** Why states could not be used, or kept, since the last use. */
+  warnings: string[];
 }
 
 export interface KeepOptions {
@@ -38,6 +40,8 @@ export class PromptStore {
   readonly #warn: (warning: KingletError) => void;
   readonly #states = new Map<string, StoredState>();
   #kept: KeptPrompts | undefined;
+  /** For the next answer's warnings. */
+  readonly #problems: string[] = [];
 
   constructor(engine: EngineModule, model: EngineModel, warn: (warning: KingletError) => void) {
     this.#engine = engine;
@@ -53,7 +57,7 @@ export class PromptStore {
       unwrap(this.#model.addPrompt(name, first));
       this.#states.set(name, { bytes: blob.size, open: () => Promise.resolve(piecesOf(blob)) });
     } catch (error) {
-      this.#reject(name, error);
+      this.#warn(this.#reject(name, error));
     }
   }
 
@@ -68,8 +72,7 @@ export class PromptStore {
       this.#states.set(name, { bytes: bytes.length, open: () => kept.read(name) });
       void kept.write(name, bytes).catch((error: unknown) => {
         this.#forget(name);
-        const message = `the state of a prompt is not kept: ${messageOf(error)}`;
-        this.#warn(new KingletError('cache_full', message));
+        this.#problems.push(`the state of a prompt is not kept: ${messageOf(error)}`);
       });
     });
   }
@@ -86,7 +89,7 @@ export class PromptStore {
       }
     } catch (error) {
       await kept.remove(name);
-      this.#reject(name, error);
+      this.#warn(this.#reject(name, error));
     }
   }
 
@@ -97,20 +100,21 @@ export class PromptStore {
   async restore(
     session: EngineSession,
     find: () => EngineStoredPrompt | undefined,
-  ): Promise<PromptUse | undefined> {
+  ): Promise<PromptUse> {
+    const use: PromptUse = { tokens: 0, bytes: 0, warnings: this.#problems.splice(0) };
     for (let found = find(); found; found = find()) {
-      const { name, nTokens } = found;
+      const { name, nTokens: tokens } = found;
       try {
         const bytes = await this.#restore(session, name);
         this.#kept?.used(name);
-        return { tokens: nTokens, bytes };
+        return { ...use, tokens, bytes };
       } catch (error) {
-        if (error instanceof KingletError && error.code === 'out_of_memory') return undefined;
-        this.#reject(name, error);
+        if (error instanceof KingletError && error.code === 'out_of_memory') break;
+        use.warnings.push(this.#reject(name, error).message);
         await this.#kept?.remove(name);
       }
     }
-    return undefined;
+    return use;
   }
 
   /** Copies the state to the engine's memory piece by piece. */
@@ -129,11 +133,11 @@ export class PromptStore {
     return at;
   }
 
-  #reject(name: string, error: unknown): void {
+  /** Forgets the state, and returns why. */
+  #reject(name: string, error: unknown): KingletError {
     this.#forget(name);
     const code = error instanceof KingletError ? error.code : 'io';
-    const message = `the stored prompt ${name} is not used: ${messageOf(error)}`;
-    this.#warn(new KingletError(code, message));
+    return new KingletError(code, `the stored prompt ${name} is not used: ${messageOf(error)}`);
   }
 
   #forget(name: string): void {
@@ -184,7 +188,7 @@ class KeptPrompts {
   /** Returns the names of the states and their bytes. */
   async open(): Promise<ReadonlyMap<string, number>> {
     for (const { url, bytes } of await this.#cache.kept()) {
-      if (url.startsWith(scheme)) this.#sizes.set(url.slice(scheme.length), bytes);
+      if (isPrompt(url) && url !== usesUrl) this.#sizes.set(url.slice(scheme.length), bytes);
     }
     try {
       const file = await this.#cache.openKept(usesUrl);

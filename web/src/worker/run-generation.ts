@@ -94,12 +94,14 @@ async function newAnswer(run: GenerationRun): Promise<EngineAnswer> {
   }
 }
 
+const notRestored: PromptUse = { tokens: 0, bytes: 0, warnings: [] };
+
 /** Restores what is stored of the prompt's beginning, unless the prompt continues a context. */
 async function restorePrompt(
   { session, prompt, prompts }: GenerationRun,
   answer: EngineAnswer,
-): Promise<PromptUse | undefined> {
-  if (!prompt.replacesContext && session.nPositions() > 0) return undefined;
+): Promise<PromptUse> {
+  if (!prompt.replacesContext && session.nPositions() > 0) return notRestored;
   return prompts.restore(session, () => session.storedPrompt(answer));
 }
 
@@ -117,16 +119,14 @@ async function generate(
   run: GenerationRun,
   answer: EngineAnswer,
   startedAt: number,
-  restored: PromptUse | undefined,
+  restored: PromptUse,
 ): Promise<GenerationResult> {
   const { id, model, session, prompt, options } = run;
   const result = emptyResult(prompt, options.seed);
   const { usage, timings } = result;
-  if (restored) {
-    timings.restoredTokens = restored.tokens;
-    timings.restoredBytes = restored.bytes;
-  }
-  const warnings = answer.warnings();
+  timings.restoredTokens = restored.tokens;
+  timings.restoredBytes = restored.bytes;
+  const warnings = [...answer.warnings(), ...restored.warnings];
   if (warnings.length > 0) result.warnings = warnings;
   const isChat = isConversation(prompt.content);
   if (isChat && prompt.onFull !== 'error') result.dropped = answer.nDropped();
@@ -154,7 +154,7 @@ async function generate(
   await run.loop.run<EngineResult<EngineAnswerEvent>>({
     isWanted: () => run.isWanted(),
     begin: (onEvent) => {
-      const replacesContext = prompt.replacesContext || restored !== undefined;
+      const replacesContext = prompt.replacesContext || restored.tokens > 0;
       session.start(answer, { ...options, replacesContext, id }, onEvent);
     },
     read: (event) => add(unwrap(event)),

@@ -1,0 +1,277 @@
+// Prompts that begin alike are computed once: prepared by the maker of a page, or kept by the page.
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KingletError, LoadOptions } from '../../dist/index.js';
+import { Kinglet, ModelCache } from '../../dist/index.js';
+import { createFetch } from '../../dist/openai/index.js';
+import { kinglet as program } from '../cli/program.ts';
+import type { AnyPage } from './any-browser.ts';
+import { browserNames, holdCache, openAnyPage, openKinglet } from './any-browser.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import type { FaultyServer } from './faulty-server.ts';
+import { storyModel } from './support.ts';
+
+const chatTemplate = '{% for m in messages %}{{ m.content }}\n{% endfor %}';
+const stories = new Uint8Array(readFileSync(storyModel));
+const system = 'Once upon a time there was a little girl who had a big red ball. '.repeat(20);
+const messages = [{ role: 'system', content: system }];
+const asked = (question: string) => [...messages, { role: 'user', content: question }];
+
+const folder = mkdtempSync(join(tmpdir(), 'kinglet-prompts-'));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+async function withModel<T>(
+  options: LoadOptions,
+  use: (model: Kinglet, warnings: KingletError[]) => Promise<T>,
+): Promise<T> {
+  const warnings: KingletError[] = [];
+  const model = await Kinglet.load(stories, {
+    ...{ nThreads: 1, nCtx: 512, chatTemplate, ...options },
+    onWarning: (warning) => warnings.push(warning),
+  });
+  try {
+    return await use(model, warnings);
+  } finally {
+    model.dispose();
+  }
+}
+
+const answer = (model: Pick<Kinglet, 'chat'>, question: string) =>
+  model.chat(asked(question), { maxTokens: 12, temperature: 0 }).result;
+
+describe('a prepared state', () => {
+  let state: Uint8Array<ArrayBuffer>;
+  let alone: string;
+  beforeAll(async () => {
+    await withModel({}, async (model) => {
+      alone = (await answer(model, 'Tom')).text;
+      state = await model.prepare({ messages });
+    });
+  });
+
+  it('is where chat() starts, with the same answer, in every session', async () => {
+    await withModel({ prepared: [state] }, async (model, warnings) => {
+      const { text, usage, timings } = await answer(model, 'Tom');
+      expect(text).toBe(alone);
+      expect(timings.restoredTokens).toBeGreaterThan(256);
+      expect(timings.restoredBytes).toBe(state.length);
+      expect(usage.cachedTokens).toBe(timings.restoredTokens);
+      expect((await answer(model, 'Sue')).timings.restoredTokens).toBe(0); // the context has it
+      const session = await model.newSession();
+      expect((await answer(session, 'Tom')).timings.restoredTokens).toBe(timings.restoredTokens);
+      await model.generate('The end', { maxTokens: 1 }).result;
+      expect((await answer(model, 'Sue')).timings.restoredTokens).toBe(timings.restoredTokens);
+      expect(warnings).toEqual([]);
+    });
+  });
+
+  it('is where requests of the API start', async () => {
+    await withModel({ prepared: [state] }, async (model) => {
+      const response = await createFetch(model)('http://here/v1/chat/completions', {
+        method: 'POST',
+        body: JSON.stringify({ messages: asked('Tom'), max_tokens: 2 }),
+      });
+      const { usage } = (await response.json()) as {
+        usage: { prompt_tokens_details: { cached_tokens: number } };
+      };
+      expect(usage.prompt_tokens_details.cached_tokens).toBeGreaterThan(256);
+    });
+  });
+
+  it('is reported, and computed anew, if it cannot be used', async () => {
+    const changed = state.slice();
+    changed[changed.length - 3]! ^= 1;
+    const foreign = state.slice();
+    foreign[16]! ^= 1;
+    for (const [given, atOnce] of [
+      [changed, []], // is noticed when it is restored
+      [foreign, ['wrong_shape']],
+      [state.slice(0, 100), ['corrupt']],
+      [new TextEncoder().encode('<html>'), ['corrupt']],
+    ] as const) {
+      await withModel({ prepared: [given] }, async (model, warnings) => {
+        const { text, timings, warnings: later = [] } = await answer(model, 'Tom');
+        expect({ text, restored: timings.restoredTokens }).toEqual({ text: alone, restored: 0 });
+        const told = [...warnings.map(({ message }) => message), ...later];
+        expect(told).toEqual([expect.stringMatching(/prompt prepared\[0\] is not used: .{20}/)]);
+        expect(warnings.map((warning) => warning.code)).toEqual(atOnce);
+      });
+    }
+  });
+
+  it('is not for other kinds of keys and values', async () => {
+    await withModel({ prepared: [state], kv: 'q4' }, async (model) => {
+      expect((await answer(model, 'Tom')).timings.restoredTokens).toBe(0);
+    });
+  });
+
+  it('can be made by the program and used here, and the other way round', async () => {
+    const files = { system: join(folder, 'system.txt'), template: join(folder, 'chat.jinja') };
+    writeFileSync(files.system, system);
+    writeFileSync(files.template, chatTemplate);
+    const made = join(folder, 'made.kprompt');
+    const model = ['-m', storyModel.pathname, '--ctx', '512', '--chat-template', files.template];
+    const prepared = program(['prepare', ...model, '--system', files.system, '-o', made]);
+    expect(prepared.status, prepared.stderr).toBe(0);
+    await withModel({ prepared: [made] }, async (page) => {
+      const { text, timings } = await answer(page, 'Tom');
+      expect({ text, bytes: timings.restoredBytes }).toEqual({
+        ...{ text: alone, bytes: statSync(made).size },
+      });
+    });
+    const cache = join(folder, 'of-the-program');
+    const chat = () =>
+      program(
+        [
+          ...['chat', ...model, '--system', system, '-n', '12', '--temp', '0', '--speed'],
+          ...['--prompt-cache', cache],
+        ],
+        'Tom\n',
+      );
+    const first = chat();
+    expect(first.stderr).toMatch(/ 0 of them known/);
+    rmSync(join(cache, readdirSync(cache)[0]!));
+    writeFileSync(join(cache, 'page.kprompt'), state);
+    const second = chat();
+    expect(second.stderr).toMatch(/ [34]\d\d of them known/);
+    expect(second.stdout).toBe(first.stdout);
+  });
+});
+
+describe('kept states', () => {
+  const keep = (name: string, maxBytes = 1e8) => ({
+    ...{ cache: join(folder, name), keepPrompts: { maxBytes } },
+  });
+  const restored = async (model: Kinglet, question: string) =>
+    (await answer(model, question)).timings.restoredTokens;
+  /** Writing goes on after the answer. */
+  const settled = async (model: Kinglet) => {
+    await model.tokenize('a');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  };
+
+  it('outlive the model, and are no models in the cache', async () => {
+    await withModel(keep('a'), async (model) => {
+      expect(await restored(model, 'Tom')).toBe(0);
+      await settled(model);
+    });
+    await withModel(keep('a'), async (model, warnings) => {
+      expect(await restored(model, 'Sue')).toBeGreaterThan(256);
+      expect(warnings).toEqual([]);
+    });
+    const cache = new ModelCache(join(folder, 'a'));
+    expect(await cache.list()).toEqual([]);
+    await cache.clear();
+    await withModel(keep('a'), async (model) => {
+      expect(await restored(model, 'Tom')).toBe(0);
+    });
+  });
+
+  it('are replaced if they are damaged', async () => {
+    await withModel(keep('b'), async (model) => {
+      await answer(model, 'Tom');
+      await settled(model);
+    });
+    const files = readdirSync(join(folder, 'b')).map((name) => join(folder, 'b', name));
+    const largest = files.sort((x, y) => statSync(y).size - statSync(x).size)[0]!;
+    const bytes = readFileSync(largest);
+    bytes[bytes.length - 9]! ^= 1;
+    writeFileSync(largest, bytes);
+    await withModel(keep('b'), async (model, warnings) => {
+      expect(await restored(model, 'Tom')).toBe(0);
+      expect(warnings.length).toBeGreaterThan(0);
+      await settled(model);
+    });
+    await withModel(keep('b'), async (model, warnings) => {
+      expect(await restored(model, 'Tom')).toBeGreaterThan(256);
+      expect(warnings).toEqual([]);
+    });
+  });
+
+  it('stay within their limit: the least recently used goes first', async () => {
+    const ask = (model: Kinglet, who: string) =>
+      model.chat(
+        [{ role: 'system', content: system.replaceAll('girl', who) }, ...asked('Tom').slice(1)],
+        { maxTokens: 1 },
+      ).result;
+    const { timings } = await withModel(keep('c'), async (model) => {
+      await ask(model, 'girl');
+      await settled(model);
+      await model.generate('The end', { maxTokens: 1 }).result;
+      return ask(model, 'girl');
+    });
+    await withModel(keep('c', 2.5 * timings.restoredBytes), async (model) => {
+      const restoredOf = async (who: string) => {
+        const result = await ask(model, who);
+        await settled(model);
+        return result.timings.restoredTokens > 0;
+      };
+      expect(await restoredOf('boy')).toBe(false);
+      expect(await restoredOf('girl')).toBe(true);
+      expect(await restoredOf('cat')).toBe(false); // in the place of the boy
+      expect(await restoredOf('girl')).toBe(true);
+      expect(await restoredOf('boy')).toBe(false);
+    });
+  });
+});
+
+describe.concurrent.each(browserNames)('in %s', (name) => {
+  let server: FaultyServer;
+  let page: AnyPage;
+  beforeAll(async () => {
+    server = await startFaultyServer();
+    server.files.set('/model.gguf', { bytes: stories });
+    page = await openAnyPage(name);
+    await openKinglet(page, server.url);
+    await holdCache(page);
+  });
+  afterAll(async () => {
+    await page.close();
+    server.close();
+  });
+
+  it('a page keeps and prepares states', async () => {
+    const seen = await page.evaluate(
+      async (template: string, system: string) => {
+        const tokens: number[] = [];
+        const texts: string[] = [];
+        const warnings: string[] = [];
+        const visit = async (options: object) => {
+          const model = await kinglet.Kinglet.load('/model.gguf', {
+            ...{ nThreads: 1, nCtx: 512, chatTemplate: template, ...options },
+            onWarning: ({ message }) => warnings.push(message),
+          });
+          const { text, timings } = await model.chat(
+            [
+              { role: 'system', content: system },
+              { role: 'user', content: 'Tom' },
+            ],
+            { maxTokens: 8, temperature: 0 },
+          ).result;
+          texts.push(text);
+          tokens.push(timings.restoredTokens);
+          const state = await model.prepare({ messages: [{ role: 'system', content: system }] });
+          await new Promise((resolve) => setTimeout(resolve, 500));
+          model.dispose();
+          return state;
+        };
+        const keepPrompts = { maxBytes: 1e8 };
+        const state = await visit({ keepPrompts });
+        await visit({ keepPrompts });
+        await visit({ prepared: [state] });
+        return { tokens, texts, warnings };
+      },
+      chatTemplate,
+      system,
+    );
+    expect(seen.warnings).toEqual([]);
+    expect(seen.tokens[0]).toBe(0);
+    expect(seen.tokens[1]).toBeGreaterThan(256);
+    expect(seen.tokens[2]).toBe(seen.tokens[1]);
+    expect(new Set(seen.texts).size).toBe(1);
+  });
+});
