@@ -1,11 +1,12 @@
 #include "model/architecture.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <string>
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "model/config_readers.h"
 
 namespace kinglet {
 namespace {
@@ -15,6 +16,128 @@ constexpr NormTraits kBertNorms = {.output_name = "",
                                    .before = false,
                                    .of_sums = true,
                                    .embedding = true};
+
+// ---- What only one architecture's files say: functions of its row
+
+// Scores grow with the position.
+Status read_mistral3(const Keys& keys, ModelConfig& config) {
+  KINGLET_ASSIGN(config.temperature_scale, keys.number("attention.temperature_scale", 0.0f));
+  return {};
+}
+
+// These files may lack scales.
+Status read_minicpm(const Keys& keys, ModelConfig& config) {
+  const float by_depth = 1.4f / std::sqrt(static_cast<float>(config.n_layers));
+  const float by_width = static_cast<float>(config.hidden_dim) / 256.0f;
+  KINGLET_ASSIGN(config.embedding_scale, keys.positive("embedding_scale", 12.0f));
+  KINGLET_ASSIGN(config.residual_scale, keys.positive("residual_scale", by_depth));
+  KINGLET_ASSIGN(const float logit_divisor, keys.positive("logit_scale", by_width));
+  config.logit_scale = 1.0f / logit_divisor;
+  return {};
+}
+
+// One in four layers is not rotated.
+Status read_smollm3(const Keys&, ModelConfig& config) {
+  for (uint32_t i = 3; i < config.n_layers; i += 4) config.layers[i].rotation = Rotation::none;
+  return {};
+}
+
+Status read_qwen3vl(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "n_deepstack_layers";
+  KINGLET_ASSIGN(config.n_deepstack_layers, keys.number(kKey, uint32_t{0}));
+  if (config.n_deepstack_layers <= config.n_layers) return {};
+  return keys.error(ErrorCode::corrupt, kKey,
+                    cat("is ", config.n_deepstack_layers, " of ", config.n_layers, " layers"));
+}
+
+// Multiplies the base by alpha^(d / (d - 2)): the fastest pair then rotates as before, and the
+// slowest one alpha times slower.
+Status read_hunyuan_dense(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "rope.scaling.alpha";
+  KINGLET_ASSIGN(const float alpha, keys.number(kKey, 0.0f));
+  if (alpha <= 0) return {};
+  const uint32_t head_dim = first_attention(config)->head_dim;
+  if (head_dim <= 2) {
+    return keys.error(ErrorCode::corrupt, kKey,
+                      cat("cannot scale the base of heads of ", head_dim));
+  }
+  const auto size = static_cast<float>(head_dim);
+  config.rope.theta *= std::pow(alpha, size / (size - 2));
+  return {};
+}
+
+// With sections, pairs are halves.
+Status read_glm4(const Keys&, ModelConfig& config) {
+  if (config.rope.sections[0] > 0) config.rope_kind = RopeKind::halves;
+  return {};
+}
+
+Status read_gemma2(const Keys& keys, ModelConfig& config) {
+  KINGLET_ASSIGN(config.attention_softcap, keys.number("attn_logit_softcapping", 50.0f));
+  return {};
+}
+
+// The last layers keep no keys and values. They read those of the last layer that keeps them, or,
+// if they have a window, those of the layer before it.
+Status read_gemma4(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "attention.shared_kv_layers";
+  KINGLET_ASSIGN(const uint32_t n_shared, keys.number(kKey, uint32_t{0}));
+  if (n_shared == 0) return {};
+  if (config.n_layers < 2 || n_shared > config.n_layers - 2) {
+    return keys.error(ErrorCode::corrupt, kKey,
+                      cat("is ", n_shared, " of ", config.n_layers,
+                          " layers, expected two at least to have keys of their own"));
+  }
+  const uint32_t n_own = config.n_layers - n_shared;
+  for (uint32_t i = n_own; i < config.n_layers; ++i) {
+    LayerConfig& layer = config.layers[i];
+    layer.rows_layer = n_own - (layer.window > 0 ? 2 : 1);
+    const LayerConfig& other = config.layers[layer.rows_layer];
+    if (layer.window == other.window && layer.n_kv_heads == other.n_kv_heads) continue;
+    return keys.error(ErrorCode::corrupt, kKey,
+                      cat("is ", n_shared, ": layer ", i, " would read the keys of layer ",
+                          layer.rows_layer, ", which has another window or other heads"));
+  }
+  return {};
+}
+
+// Multiplies logits by the scale; others divide by it.
+Status read_cohere2(const Keys& keys, ModelConfig& config) {
+  KINGLET_ASSIGN(config.logit_scale, keys.number("logit_scale"));
+  KINGLET_ASSIGN(config.logit_scale, keys.positive("logit_scale", config.logit_scale));
+  return {};
+}
+
+// Reads the number of equal parts of the stream that are normalized each by itself.
+Status read_k2_horizon(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kGroups = "attention.group_norm_groups";
+  KINGLET_ASSIGN(config.n_norm_groups, keys.size(kGroups, config.hidden_dim, 1));
+  if (config.hidden_dim % config.n_norm_groups == 0) return {};
+  return keys.error(
+      ErrorCode::corrupt, kGroups,
+      cat("is ", config.n_norm_groups, ", expected a divisor of the width ", config.hidden_dim));
+}
+
+// Only the second of every so many layers has experts.
+Status read_nomic_bert_moe(const Keys& keys, ModelConfig& config) {
+  KINGLET_ASSIGN(const uint32_t period, keys.number("moe_every_n_layers", uint32_t{0}));
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    if (period == 0 || i % period != 1) config.layers[i].has_experts = false;
+  }
+  return {};
+}
+
+// The file may name SiLU in place of GELU.
+Status read_modern_bert(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "hidden_activation";
+  if (keys.find(kKey) == nullptr) return {};
+  KINGLET_ASSIGN(const std::string_view name, keys.text(kKey, ""));
+  const bool is_silu = name == "silu" || name == "swish" || name == "swiglu";
+  if (is_silu) config.activation = Activation::silu;
+  if (is_silu || name == "gelu" || name == "geglu") return {};
+  return keys.error(ErrorCode::unsupported_feature, kKey,
+                    cat("is ", in_quotes(name), ": not supported (supported: gelu, silu)"));
+}
 
 // Every row is checked against another implementation: tests/model/parity_test.cpp.
 constexpr Architecture kArchitectures[] = {
@@ -33,9 +156,9 @@ constexpr Architecture kArchitectures[] = {
     {.name = "ernie4_5", .rope = {.kind = RopeKind::interleaved}},
     {.name = "internlm2", .rope = {.kind = RopeKind::interleaved}},
     {.name = "mistral3",
-     .attention = {.warms_scores = true},
      .rope = {.kind = RopeKind::interleaved, .yarn_log_multiplier = true},
-     .ffn = {.experts = Presence::optional}},
+     .ffn = {.experts = Presence::optional},
+     .read_own = read_mistral3},
     {.name = "maincoder",
      .attention = {.head_norm = HeadNorm::shared, .rotates_first = true},
      .rope = {.kind = RopeKind::interleaved}},
@@ -45,8 +168,8 @@ constexpr Architecture kArchitectures[] = {
     {.name = "minicpm",
      .rope = {.kind = RopeKind::interleaved},
      .ffn = {.experts = Presence::optional},
-     .scales = {.by_file = true, .defaults = {.embedding = 12, .depth = 1.4f, .base_width = 256}}},
-    {.name = "smollm3", .rope = {.kind = RopeKind::interleaved, .unrotated_period = 4}},
+     .read_own = read_minicpm},
+    {.name = "smollm3", .rope = {.kind = RopeKind::interleaved}, .read_own = read_smollm3},
     {.name = "qwen2", .attention = {.biases = Presence::required}},
     {.name = "qwen3",
      .attention = {.head_norm = HeadNorm::shared},
@@ -57,14 +180,14 @@ constexpr Architecture kArchitectures[] = {
     {.name = "qwen3vl",
      .attention = {.head_norm = HeadNorm::shared},
      .rope = {.sections = Sections::woven},
-     .embedding = {.deepstack = true}},
+     .read_own = read_qwen3vl},
     {.name = "qwen3moe",
      .attention = {.head_norm = HeadNorm::shared},
      .ffn = {.experts = Presence::required}},
     {.name = "seed_oss", .norms = {.ffn_name = "post_attention_norm"}},
     {.name = "hunyuan-dense",
      .attention = {.head_norm = HeadNorm::shared, .rotates_first = true},
-     .rope = {.alpha = true}},
+     .read_own = read_hunyuan_dense},
     {.name = "apertus",
      .attention = {.head_norm = HeadNorm::shared},
      .ffn = {.activation = Activation::xielu, .gate = Gate::none}},
@@ -76,10 +199,9 @@ constexpr Architecture kArchitectures[] = {
      .rope = {.windows_alone = true}},
     {.name = "glm4",
      .norms = {.after = Presence::required},
-     .rope = {.kind = RopeKind::interleaved,
-              .sections = Sections::in_order,
-              .sections_are_halves = true},
-     .ffn = {.gate = Gate::fused}},
+     .rope = {.kind = RopeKind::interleaved, .sections = Sections::in_order},
+     .ffn = {.gate = Gate::fused},
+     .read_own = read_glm4},
     {.name = "olmo2",
      .norms = {.before = false, .after = Presence::required},
      .attention = {.head_norm = HeadNorm::full_width},
@@ -93,10 +215,11 @@ constexpr Architecture kArchitectures[] = {
      .scales = {.embedding_by_width = true}},
     {.name = "gemma2",
      .norms = {.after = Presence::required},
-     .attention = {.softcap = 50.0f, .n_layers_of_wide_scale = 46},
+     .attention = {.n_layers_of_wide_scale = 46},
      .window = {.size = 4096, .period = 2},
      .ffn = {.activation = Activation::gelu},
-     .scales = {.embedding_by_width = true, .logit_softcap = 30.0f, .may_cap_logits = true}},
+     .scales = {.embedding_by_width = true, .logit_softcap = 30.0f, .may_cap_logits = true},
+     .read_own = read_gemma2},
     {.name = "gemma3",
      .norms = {.after = Presence::required},
      .attention = {.head_norm = HeadNorm::shared, .n_layers_of_wide_scale = 62},
@@ -110,7 +233,6 @@ constexpr Architecture kArchitectures[] = {
                    .normalizes_values = true,
                    .two_head_sizes = true,
                    .keys_may_be_values = true,
-                   .shares_rows = true,
                    .scale = 1.0f},
      .window = {.required = true, .listed = true},
      .rope = {.factors = Presence::required, .plain_local = true, .local_theta = 10000.0f},
@@ -119,7 +241,8 @@ constexpr Architecture kArchitectures[] = {
                 .logit_softcap = 30.0f,
                 .may_cap_logits = true,
                 .layers = Presence::optional},
-     .embedding = {.layer_inputs = LayerInputs::projection_and_table}},
+     .embedding = {.layer_inputs = LayerInputs::projection_and_table},
+     .read_own = read_gemma4},
     {.name = "phi2",
      .norms = {.kind = NormKind::layer},
      .attention = {.biases = Presence::required},
@@ -134,7 +257,7 @@ constexpr Architecture kArchitectures[] = {
      .window = {.period = 4},
      .rope = {.kind = RopeKind::interleaved, .windows_alone = true},
      .ffn = {.parallel = Presence::required},
-     .scales = {.multiplies_logits = true}},
+     .read_own = read_cohere2},
     {.name = "gpt2",
      .norms = {.kind = NormKind::layer},
      .attention = {.biases = Presence::required},
@@ -185,8 +308,8 @@ constexpr Architecture kArchitectures[] = {
      .scales = {.by_file = true}},
     {.name = "falcon-h1", .mixers = {.main = MixerKind::attention_beside_mamba2}},
     {.name = "k2-horizon",
-     .norms = {.may_have_groups = true},
-     .attention = {.gate = OutputGate::softplus_or_none, .head_norm = HeadNorm::own_or_none}},
+     .attention = {.gate = OutputGate::softplus_or_none, .head_norm = HeadNorm::own_or_none},
+     .read_own = read_k2_horizon},
     {.name = "stablelm",
      .norms = {.kind = NormKind::layer},
      .attention = {.head_norm = HeadNorm::own_or_none},
@@ -207,9 +330,9 @@ constexpr Architecture kArchitectures[] = {
      .ffn = {.activation = Activation::gelu,
              .gate = Gate::none,
              .experts = Presence::required,
-             .alternates_experts = true,
              .normalizes_experts = false},
-     .embedding = {.token_types = true}},
+     .embedding = {.token_types = true},
+     .read_own = read_nomic_bert_moe},
     {.name = "jina-bert-v2",
      .mixers = {.main = MixerKind::bidirectional_attention},
      .norms = kBertNorms,
@@ -230,8 +353,9 @@ constexpr Architecture kArchitectures[] = {
                .embedding = true},
      .window = {.period = 3, .full_layer_first = true},
      .rope = {.plain_local = true, .local_theta = 10000.0f},
-     .ffn = {.activation = Activation::gelu, .may_name_activation = true, .gate = Gate::fused},
-     .ranking = {.pooling = Pooling::mean, .gelu = true}},
+     .ffn = {.activation = Activation::gelu, .gate = Gate::fused},
+     .ranking = {.pooling = Pooling::mean, .gelu = true},
+     .read_own = read_modern_bert},
     {.name = "eurobert", .mixers = {.main = MixerKind::bidirectional_attention}},
     {.name = "neo-bert",
      .mixers = {.main = MixerKind::bidirectional_attention},
@@ -262,8 +386,6 @@ constexpr Architecture kArchitectures[] = {
 };
 
 }  // namespace
-
-std::span<const Architecture> architectures() { return kArchitectures; }
 
 Result<const Architecture*> find_architecture(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));

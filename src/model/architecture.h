@@ -10,6 +10,9 @@
 
 namespace kinglet {
 
+class Keys;
+struct ModelConfig;
+
 enum class NormKind : uint8_t {
   rms,    // root mean square, weight
   layer,  // mean and variance, weight and bias
@@ -111,24 +114,18 @@ struct NormTraits {
   bool may_lack_first = false;           // the one before the first layer's attention
   Presence biases = Presence::required;  // of layer norms of the stream
   bool embedding = false;                // of the stream, before the first layer
-  // attention.group_norm_groups is the number of equal parts of the stream that are normalized each
-  // by itself.
-  bool may_have_groups = false;
 };
 
 struct AttentionTraits {
   OutputGate gate = OutputGate::none;
   HeadNorm head_norm = HeadNorm::none;
-  bool rotates_first = false;       // heads are rotated before they are normalized
-  bool normalizes_values = false;   // each head, without a weight
-  bool two_head_sizes = false;      // attention.key_length_swa is that of layers with a window
-  bool keys_may_be_values = false;  // without "attn_v", values are the keys before their norm
-  bool shares_rows = false;  // the last attention.shared_kv_layers layers do: see LayerConfig
+  bool rotates_first = false;            // heads are rotated before they are normalized
+  bool normalizes_values = false;        // each head, without a weight
+  bool two_head_sizes = false;           // attention.key_length_swa is that of layers with a window
+  bool keys_may_be_values = false;       // without "attn_v", values are the keys before their norm
   Presence biases = Presence::optional;  // of queries, keys and values
   float scale = 0;                       // of scores, whatever the file says; 0: from head_dim
   bool scales_by_file = false;           // attention.scale is the scale of scores
-  bool warms_scores = false;  // attention.temperature_scale: scores grow with the position
-  float softcap = 0;          // of scores, if the file has no key; 0: none
   // Models with this many layers scale queries by sqrt(hidden_dim / n_heads) instead of
   // sqrt(head_dim). No key says so (Gemma 2 and 3, 27 B).
   uint32_t n_layers_of_wide_scale = 0;
@@ -152,11 +149,8 @@ struct RopeTraits {
   RopeKind kind = RopeKind::halves;
   float theta = 10000;  // the base, if the file has no key
   Sections sections = Sections::none;
-  bool sections_are_halves = false;  // with rope.dimension_sections, the kind is halves
-  bool alpha = false;                // rope.scaling.alpha scales the base
   bool yarn_log_multiplier = false;  // rope.scaling.yarn_log_multiplier scales magnitudes
   bool may_be_off = false;           // rope.scaling.finetuned = false: no layer is rotated
-  uint32_t unrotated_period = 0;     // one in so many layers is not rotated; 0: none
   bool windows_alone = false;        // in models with windows, layers without are not rotated
   // Divisors of frequencies, "rope_freqs"; required: if a layer has no window.
   Presence factors = Presence::optional;
@@ -170,28 +164,17 @@ struct FeedForwardTraits {
   // in files where the feed-forward network has no norm of its own.
   Presence parallel = Presence::no;
   Activation activation = Activation::silu;
-  bool may_name_activation = false;  // hidden_activation overrides it
   Gate gate = Gate::separate;
   Presence experts = Presence::no;
-  bool alternates_experts = false;   // of every moe_every_n_layers layers, only the second has some
   bool normalizes_experts = true;    // the weights of the chosen experts sum to 1
   bool may_gate_by_sigmoid = false;  // expert_gating_func may be 2
   bool gates_shared_expert = false;  // there is a shared expert, with a gate for each token
-};
-
-// The scales for files that have no keys for them.
-struct ScaleDefaults {
-  float embedding = 1;
-  float depth = 0;          // residuals are multiplied by depth / sqrt(n_layers); 0: no scale
-  uint32_t base_width = 0;  // logits are divided by hidden_dim / base_width; 0: no scale
 };
 
 // Of embeddings, of the stream and of logits.
 struct ScaleTraits {
   bool embedding_by_width = false;  // by sqrt(hidden_dim)
   bool by_file = false;             // the file scales embeddings, residuals and logits
-  ScaleDefaults defaults = {};      // for these, if the file has no keys
-  bool multiplies_logits = false;   // by logit_scale, which is required; others divide by it
   float logit_softcap = 0;
   bool may_cap_logits = false;     // if the file has the key
   Presence layers = Presence::no;  // the stream after each layer, "layer_output_scale"
@@ -209,7 +192,6 @@ struct EmbeddingTraits {
   bool token_types = false;        // if the file has them, the vector of type 0
   bool learned_positions = false;  // a vector for each position
   LayerInputs layer_inputs = LayerInputs::none;
-  bool deepstack = false;  // n_deepstack_layers: see ModelConfig
 };
 
 struct Architecture {
@@ -226,13 +208,12 @@ struct Architecture {
   Presence other_biases = Presence::optional;  // of a layer's matrices but queries, keys and values
   Ranking ranking = {};
   bool projects_states = false;  // "output" makes embeddings, embedding_length_out wide, of states
+  // Reads what only files of this architecture say, after everything else is read; may be null.
+  Status (*read_own)(const Keys& keys, ModelConfig& config) = nullptr;
 
   // Whether it turns whole texts into vectors and generates no text.
   bool is_encoder() const { return mixers.main == MixerKind::bidirectional_attention; }
 };
-
-// All supported architectures.
-std::span<const Architecture> architectures();
 
 // ErrorCode::unsupported_architecture names what was found and what is supported.
 Result<const Architecture*> find_architecture(const GgufHeader& header);

@@ -60,43 +60,19 @@ Status read_purpose(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
-Status read_norms(const Keys& keys, ModelConfig& config) {
-  constexpr std::string_view kGroups = "attention.group_norm_groups";
-  const NormTraits& traits = config.architecture->norms;
-  KINGLET_ASSIGN(config.norm_epsilon,
-                 keys.number(traits.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon"
-                                                          : "attention.layer_norm_epsilon"));
-  if (!traits.may_have_groups) return {};
-  KINGLET_ASSIGN(config.n_norm_groups, keys.size(kGroups, config.hidden_dim, 1));
-  if (config.hidden_dim % config.n_norm_groups == 0) return {};
-  return keys.error(
-      ErrorCode::corrupt, kGroups,
-      cat("is ", config.n_norm_groups, ", expected a divisor of the width ", config.hidden_dim));
-}
-
 // Reads the scales of embeddings, of the stream and of logits.
 Status read_scales(const Keys& keys, ModelConfig& config) {
   const ScaleTraits& traits = config.architecture->scales;
-  const ScaleDefaults& defaults = traits.defaults;
-  const auto hidden_dim = static_cast<float>(config.hidden_dim);
   // A factor in the file is ignored if the architecture's own code does not use it.
   const auto scale = [&](std::string_view key, float fallback) -> Result<float> {
     return traits.by_file ? keys.positive(key, fallback) : fallback;
   };
+  const float by_width = std::sqrt(static_cast<float>(config.hidden_dim));
   KINGLET_ASSIGN(config.embedding_scale,
-                 scale("embedding_scale",
-                       traits.embedding_by_width ? std::sqrt(hidden_dim) : defaults.embedding));
-  const float by_depth = defaults.depth / std::sqrt(static_cast<float>(config.n_layers));
-  KINGLET_ASSIGN(config.residual_scale,
-                 scale("residual_scale", defaults.depth > 0 ? by_depth : 1.0f));
-  const float by_width =
-      defaults.base_width > 0 ? hidden_dim / static_cast<float>(defaults.base_width) : 1.0f;
-  KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", by_width));
+                 scale("embedding_scale", traits.embedding_by_width ? by_width : 1.0f));
+  KINGLET_ASSIGN(config.residual_scale, scale("residual_scale", 1.0f));
+  KINGLET_ASSIGN(const float logit_divisor, scale("logit_scale", 1.0f));
   config.logit_scale = 1.0f / logit_divisor;
-  if (traits.multiplies_logits) {
-    KINGLET_ASSIGN(config.logit_scale, keys.number("logit_scale"));
-    KINGLET_ASSIGN(config.logit_scale, keys.positive("logit_scale", config.logit_scale));
-  }
   if (traits.may_cap_logits) {
     KINGLET_ASSIGN(config.logit_softcap,
                    keys.number("final_logit_softcapping", traits.logit_softcap));
@@ -114,15 +90,6 @@ Status read_layer_inputs(const Keys& keys, ModelConfig& config) {
   return keys.error(ErrorCode::corrupt, kKey,
                     cat("is ", config.layer_input_dim, ", which times ", config.n_layers,
                         " layers exceeds ", kMaxDim));
-}
-
-Status read_deepstack(const Keys& keys, ModelConfig& config) {
-  constexpr std::string_view kKey = "n_deepstack_layers";
-  if (!config.architecture->embedding.deepstack) return {};
-  KINGLET_ASSIGN(config.n_deepstack_layers, keys.number(kKey, uint32_t{0}));
-  if (config.n_deepstack_layers <= config.n_layers) return {};
-  return keys.error(ErrorCode::corrupt, kKey,
-                    cat("is ", config.n_deepstack_layers, " of ", config.n_layers, " layers"));
 }
 
 }  // namespace
@@ -143,9 +110,9 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   ModelConfig config;
   KINGLET_ASSIGN(config.architecture, find_architecture(header));
   const Keys keys(header, config.architecture->name);
+  config.activation = config.architecture->ffn.activation;
   KINGLET_TRY(refuse_unsupported(header, keys, *config.architecture));
   KINGLET_TRY(read_purpose(keys, config));
-  KINGLET_TRY(read_activation(keys, config));
   KINGLET_ASSIGN(const uint32_t n_blocks, keys.size("block_count", kMaxLayers));
   KINGLET_ASSIGN(config.n_skipped_layers, keys.number("nextn_predict_layers", uint32_t{0}));
   if (config.n_skipped_layers >= n_blocks) {
@@ -157,17 +124,18 @@ Result<ModelConfig> read_config(const GgufHeader& header) {
   config.layers.resize(config.n_layers);
   KINGLET_TRY(read_ffn(keys, config));
   KINGLET_ASSIGN(config.context_length, keys.size("context_length", UINT32_MAX));
-  KINGLET_TRY(read_norms(keys, config));
+  KINGLET_ASSIGN(config.norm_epsilon, keys.number(config.architecture->norms.kind == NormKind::rms
+                                                      ? "attention.layer_norm_rms_epsilon"
+                                                      : "attention.layer_norm_epsilon"));
   KINGLET_ASSIGN(const uint32_t window, read_windows(keys, config));
   KINGLET_TRY(read_heads(keys, config));
-  KINGLET_TRY(read_shared_rows(keys, config));
   KINGLET_TRY(read_layer_inputs(keys, config));
-  KINGLET_TRY(read_deepstack(keys, config));
   KINGLET_TRY(read_experts(keys, config));
   KINGLET_TRY(read_scores(keys, config));
   KINGLET_TRY(read_scales(keys, config));
   KINGLET_TRY(read_rope(keys, config));
   KINGLET_TRY(read_rotations(keys, window > 0, config));
+  if (const auto read_own = config.architecture->read_own) KINGLET_TRY(read_own(keys, config));
   return config;
 }
 

@@ -110,29 +110,6 @@ Status read_heads(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
-Status read_shared_rows(const Keys& keys, ModelConfig& config) {
-  constexpr std::string_view kKey = "attention.shared_kv_layers";
-  if (!config.architecture->attention.shares_rows) return {};
-  KINGLET_ASSIGN(const uint32_t n_shared, keys.number(kKey, uint32_t{0}));
-  if (n_shared == 0) return {};
-  if (config.n_layers < 2 || n_shared > config.n_layers - 2) {
-    return keys.error(ErrorCode::corrupt, kKey,
-                      cat("is ", n_shared, " of ", config.n_layers,
-                          " layers, expected two at least to have keys of their own"));
-  }
-  const uint32_t n_own = config.n_layers - n_shared;
-  for (uint32_t i = n_own; i < config.n_layers; ++i) {
-    LayerConfig& layer = config.layers[i];
-    layer.rows_layer = n_own - (layer.window > 0 ? 2 : 1);
-    const LayerConfig& other = config.layers[layer.rows_layer];
-    if (layer.window == other.window && layer.n_kv_heads == other.n_kv_heads) continue;
-    return keys.error(ErrorCode::corrupt, kKey,
-                      cat("is ", n_shared, ": layer ", i, " would read the keys of layer ",
-                          layer.rows_layer, ", which has another window or other heads"));
-  }
-  return {};
-}
-
 Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
   const Architecture& traits = *config.architecture;
@@ -176,12 +153,6 @@ Status read_scores(const Keys& keys, ModelConfig& config) {
     layer.attention_scale = traits.scale > 0 ? traits.scale : 1.0f / std::sqrt(width);
     if (!traits.scales_by_file) continue;
     KINGLET_ASSIGN(layer.attention_scale, keys.positive("attention.scale", layer.attention_scale));
-  }
-  if (traits.warms_scores) {
-    KINGLET_ASSIGN(config.temperature_scale, keys.number("attention.temperature_scale", 0.0f));
-  }
-  if (traits.softcap > 0) {
-    KINGLET_ASSIGN(config.attention_softcap, keys.number("attn_logit_softcapping", traits.softcap));
   }
   return {};
 }

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/in_quotes.h"
 #include "model/config_readers.h"
 
 namespace kinglet {
@@ -11,22 +10,6 @@ namespace {
 constexpr uint32_t kMaxExperts = 1024;
 
 }  // namespace
-
-Status read_activation(const Keys& keys, ModelConfig& config) {
-  constexpr std::string_view kKey = "hidden_activation";
-  config.activation = config.architecture->ffn.activation;
-  if (!config.architecture->ffn.may_name_activation || keys.find(kKey) == nullptr) return {};
-  KINGLET_ASSIGN(const std::string_view name, keys.text(kKey, ""));
-  if (name == "gelu" || name == "geglu") {
-    config.activation = Activation::gelu;
-  } else if (name == "silu" || name == "swish" || name == "swiglu") {
-    config.activation = Activation::silu;
-  } else {
-    return keys.error(ErrorCode::unsupported_feature, kKey,
-                      cat("is ", in_quotes(name), ": not supported (supported: gelu, silu)"));
-  }
-  return {};
-}
 
 Status read_ffn(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kWidth = "feed_forward_length";
@@ -69,11 +52,7 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
     return keys.error(ErrorCode::corrupt, kDenseLayers,
                       cat("is ", n_dense, ", expected ", config.n_layers, " layers at most"));
   }
-  KINGLET_ASSIGN(const uint32_t period, keys.number("moe_every_n_layers", uint32_t{0}));
-  for (uint32_t i = n_dense; i < config.n_layers; ++i) {
-    config.layers[i].has_experts =
-        !traits.ffn.alternates_experts || (period > 0 && i % period == 1);
-  }
+  for (uint32_t i = n_dense; i < config.n_layers; ++i) config.layers[i].has_experts = true;
   KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", uint32_t{1}));
   if (gating != 1 && !(gating == 2 && traits.ffn.may_gate_by_sigmoid)) {
     return keys.error(ErrorCode::unsupported_feature, "expert_gating_func",

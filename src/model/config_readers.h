@@ -21,17 +21,12 @@ Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config);
 // number of heads of first_attention().
 Status read_heads(const Keys& keys, ModelConfig& config);
 
-// The last layers keep no keys and values. They read those of the last layer that keeps them, or,
-// if they have a window, those of the layer before it.
-Status read_shared_rows(const Keys& keys, ModelConfig& config);
-
-// Reads the scale of scores, and what bounds them.
+// Reads the scale of scores.
 Status read_scores(const Keys& keys, ModelConfig& config);
 
 Status read_rope(const Keys& keys, ModelConfig& config);
 Status read_rotations(const Keys& keys, bool has_windows, ModelConfig& config);
 
-Status read_activation(const Keys& keys, ModelConfig& config);
 // Reads the width of each layer's feed-forward network. If all networks are experts, the file may
 // lack the width of other networks.
 Status read_ffn(const Keys& keys, ModelConfig& config);

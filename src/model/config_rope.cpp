@@ -40,8 +40,8 @@ Status read_rope_scaling(const Keys& keys, ModelConfig& config) {
 }
 
 // Reads the sections: groups of pairs that pictures rotate by the line and the column of a row. In
-// text all sections rotate by the position, so they change nothing, except that pairs can be halves
-// then. The pairs of a fourth section would not be rotated at all.
+// text all sections rotate by the position, so they change nothing. The pairs of a fourth section
+// would not be rotated at all.
 Status read_sections(const Keys& keys, ModelConfig& config) {
   constexpr std::string_view kKey = "rope.dimension_sections";
   constexpr size_t kSections = 4;
@@ -62,26 +62,10 @@ Status read_sections(const Keys& keys, ModelConfig& config) {
     return keys.error(ErrorCode::unsupported_feature, kKey,
                       cat("has a fourth section of ", sizes[3], ": not supported"));
   }
-  if (traits.rope.sections_are_halves) config.rope_kind = RopeKind::halves;
   for (uint32_t i = 0; i < kRopeAxes; ++i) {
     config.rope.sections[i] = static_cast<uint32_t>(sizes[i]);
   }
   config.rope.weaves_sections = traits.rope.sections == Sections::woven;
-  return {};
-}
-
-// Multiplies the base by alpha^(d / (d - 2)): the fastest pair then rotates as before, and the
-// slowest one alpha times slower.
-Status read_alpha(const Keys& keys, uint32_t head_dim, RopeConfig& rope) {
-  constexpr std::string_view kKey = "rope.scaling.alpha";
-  KINGLET_ASSIGN(const float alpha, keys.number(kKey, 0.0f));
-  if (alpha <= 0) return {};
-  if (head_dim <= 2) {
-    return keys.error(ErrorCode::corrupt, kKey,
-                      cat("cannot scale the base of heads of ", head_dim));
-  }
-  const auto size = static_cast<float>(head_dim);
-  rope.theta *= std::pow(alpha, size / (size - 2));
   return {};
 }
 
@@ -94,9 +78,7 @@ Result<uint32_t> read_rope_dim(const Keys& keys, std::string_view key, uint32_t 
 Rotation rotation_of(const ModelConfig& config, bool has_windows, uint32_t index) {
   const Architecture& traits = *config.architecture;
   const bool sees_all = config.layers[index].window == 0;
-  const uint32_t period = traits.rope.unrotated_period;
-  const bool is_left_out = (period > 0 && index % period == period - 1) ||
-                           (traits.rope.windows_alone && has_windows && sees_all);
+  const bool is_left_out = traits.rope.windows_alone && has_windows && sees_all;
   if (config.rope.dim == 0 || is_left_out) return Rotation::none;
   return config.rope.has_local && !sees_all ? Rotation::local : Rotation::scaled;
 }
@@ -119,7 +101,6 @@ Status read_rope(const Keys& keys, ModelConfig& config) {
     KINGLET_ASSIGN(rope.local_dim, read_rope_dim(keys, kLocalRopeDim, rope.dim));
   }
   KINGLET_ASSIGN(rope.theta, keys.positive("rope.freq_base", traits.rope.theta));
-  if (traits.rope.alpha) KINGLET_TRY(read_alpha(keys, head_dim, rope));
   rope.has_local = traits.rope.plain_local;
   constexpr std::string_view kLocalTheta = "rope.freq_base_swa";
   const float local_theta = traits.rope.local_theta;
