@@ -139,6 +139,19 @@ Status read_modern_bert(const Keys& keys, ModelConfig& config) {
                     cat("is ", in_quotes(name), ": not supported (supported: gelu, silu)"));
 }
 
+// A layer with a feed-forward network has nothing else.
+Status read_nemotron_h(const Keys& keys, ModelConfig& config) {
+  constexpr std::string_view kWidth = "feed_forward_length";
+  KINGLET_ASSIGN(const auto widths,
+                 keys.by_layer(kWidth, config.n_layers + config.n_skipped_layers));
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    if (widths[i] == 0) continue;
+    KINGLET_ASSIGN(const uint32_t width, keys.check(kWidth, widths[i], kMaxDim));
+    config.layers[i] = {.ffn_dim = width, .mixer = MixerKind::feed_forward};
+  }
+  return {};
+}
+
 // Every row is checked against another implementation: tests/model/parity_test.cpp.
 constexpr Architecture kArchitectures[] = {
     {.name = "llama",
@@ -306,6 +319,12 @@ constexpr Architecture kArchitectures[] = {
      .rope = {.kind = RopeKind::interleaved, .may_be_off = true},
      .ffn = {.experts = Presence::optional},
      .scales = {.by_file = true}},
+    {.name = "nemotron_h",
+     .mixers = {.other = MixerKind::mamba2},
+     .attention = {.scales_by_file = true},
+     .rope = {.kind = RopeKind::none},
+     .ffn = {.exists = false, .activation = Activation::relu_squared, .gate = Gate::none},
+     .read_own = read_nemotron_h},
     {.name = "falcon-h1", .mixers = {.main = MixerKind::attention_beside_mamba2}},
     {.name = "k2-horizon",
      .attention = {.gate = OutputGate::softplus_or_none, .head_norm = HeadNorm::own_or_none},

@@ -36,6 +36,7 @@ enum class MixerKind : uint8_t {
   delta_net,
   mamba2,
   attention_beside_mamba2,  // both have the same input, and their outputs are added
+  feed_forward,             // in its place: tokens do not see each other in this layer
 };
 
 constexpr bool has_attention(MixerKind mixer) {
@@ -159,7 +160,7 @@ struct RopeTraits {
 };
 
 struct FeedForwardTraits {
-  bool exists = true;
+  bool exists = true;  // after each layer's mixer
   // Attention and the feed-forward network read the same norm of the layer's input. Optional: only
   // in files where the feed-forward network has no norm of its own.
   Presence parallel = Presence::no;

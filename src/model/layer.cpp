@@ -39,6 +39,8 @@ BlockLoader mixer_loader(MixerKind kind) {
       return Mamba2::load;
     case MixerKind::attention_beside_mamba2:
       return load_attention_beside_mamba2;
+    case MixerKind::feed_forward:
+      return FeedForward::load;
   }
   return nullptr;
 }

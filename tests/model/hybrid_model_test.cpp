@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/damage.h"
 
@@ -25,7 +26,9 @@ TEST(HybridModel, NamesAMissingTensor) {
            {"hybrid/mamba2.gguf", "blk.1.ssm_a"},
            {"hybrid/granitehybrid.gguf", "blk.0.ssm_out.weight"},
            {"hybrid/granitehybrid-moe.gguf", "blk.0.ffn_gate_shexp.weight"},
-           {"hybrid/falcon-h1.gguf", "blk.3.ssm_conv1d.weight"}}) {
+           {"hybrid/falcon-h1.gguf", "blk.3.ssm_conv1d.weight"},
+           {"hybrid/nemotron_h-Q4_0.gguf", "blk.1.ffn_up.weight"},
+           {"hybrid/nemotron_h-Q4_0.gguf", "blk.2.attn_q.weight"}}) {
     expect_error(without(fixture, name), ErrorCode::missing_tensor,
                  std::string("tensor ") + name + " is missing");
   }
@@ -86,6 +89,61 @@ TEST(HybridModel, RefusesArraysThatContradict) {
                "blk.0.attn_q.weight");
   expect_error(with_number("hybrid/qwen35-mtp.gguf", "qwen35.nextn_predict_layers", 5),
                ErrorCode::corrupt, "qwen35.nextn_predict_layers is 5 of 5 layers");
+}
+
+constexpr const char* kNemotron = "hybrid/nemotron_h-Q4_0.gguf";
+
+TEST(HybridModel, EachLayerOfNemotronHIsOneBlock) {
+  const auto config = load_config(read_fixture(kNemotron));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  std::vector<MixerKind> mixers;
+  for (const LayerConfig& layer : config.value().layers) mixers.push_back(layer.mixer);
+  constexpr MixerKind kMamba2 = MixerKind::mamba2;
+  constexpr MixerKind kFeedForward = MixerKind::feed_forward;
+  EXPECT_EQ(mixers, (std::vector{kMamba2, kFeedForward, MixerKind::attention, kFeedForward, kMamba2,
+                                 kFeedForward}));
+  EXPECT_EQ(config.value().layers[3].ffn_dim, 64u);
+}
+
+// A layer that has KV heads as well is a feed-forward network all the same.
+TEST(HybridModel, AFeedForwardNetworkComesBeforeKvHeads) {
+  const auto config =
+      load_config(with_element(kNemotron, "nemotron_h.attention.head_count_kv", 1, 2));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config.value().layers[1].mixer, MixerKind::feed_forward);
+}
+
+TEST(HybridModel, NemotronHNamesWidthsThatDoNotFit) {
+  constexpr std::string_view kWidths = "nemotron_h.feed_forward_length";
+  expect_error(without(kNemotron, kWidths), ErrorCode::missing_metadata, std::string(kWidths));
+  for (const uint32_t width : {0xffffffffu, 0x7fffffffu}) {  // -1, and the largest
+    expect_error(with_element(kNemotron, kWidths, 1, width), ErrorCode::corrupt,
+                 "nemotron_h.feed_forward_length is not an array of one number up to 1048576 for "
+                 "each of 6 layers");
+  }
+  expect_error(with_element(kNemotron, kWidths, 1, 64), ErrorCode::wrong_shape,
+               "tensor blk.1.ffn_up.weight has shape [64, 96], expected [64, 64]");
+  expect_error(with_element(kNemotron, kWidths, 1, 0), ErrorCode::missing_tensor,
+               "tensor blk.1.ssm_in.weight is missing");
+}
+
+// Attention reads its scale from the file; if the file has none, it is 1 / sqrt(head size).
+TEST(HybridModel, NemotronHReadsTheScaleOfScores) {
+  const auto scale = [](float in_file) {
+    TinyModel tiny{.n_kv_heads_by_layer = {0, 1},
+                   .architecture = "nemotron_h",
+                   .without_key = "nemotron_h.feed_forward_length",
+                   .has_weights = false};
+    tiny.edit = [&](GgufBuilder& file) {
+      file.set_array("nemotron_h.feed_forward_length", std::vector<uint32_t>{0, 0});
+      if (in_file > 0) file.set_float32("nemotron_h.attention.scale", in_file);
+    };
+    const auto config = load_config(tiny.build());
+    EXPECT_TRUE(config.ok());
+    return config.ok() ? config.value().layers[1].attention_scale : 0;
+  };
+  EXPECT_EQ(scale(0), 0.5f);
+  EXPECT_EQ(scale(0.125f), 0.125f);
 }
 
 TEST(HybridModel, RefusesExpertsThatItDoesNotHave) {

@@ -36,7 +36,7 @@ constexpr const char* kModels[] = {
     "arch/mistral3",      "arch/nemotron",
     "arch/seed_oss",      "arch/gemma4",
     "arch/k2-horizon",    "hybrid/lfm3",
-    "arch/exaone",
+    "arch/exaone",        "hybrid/nemotron_h-Q4_0",
 };
 
 class WeightTypes : public testing::TestWithParam<std::tuple<const char*, const KernelSet*>> {

@@ -28,8 +28,9 @@ constexpr const char* kVariedModels[] = {
     "hybrid/mamba2",      "hybrid/falcon-h1",   "quant/llama-TQ2_0",    "quant/qwen3-Q1_0",
     "quant/qwen3-Q2_0",   "quant/qwen3-NVFP4",  "arch/gemma2-caps",     "arch/olmo2-window",
     "arch/gpt2",          "hybrid/lfm2-window", "hybrid/granitehybrid", "hybrid/qwen35moe",
-    "arch/cohere2",       "arch/apertus",       "arch/mistral3",        "arch/gemma4",
-    "arch/gemma4-Q4_0",   "arch/k2-horizon",    "hybrid/lfm3",          "hybrid/lfm3-Q4_0"};
+    "arch/cohere2",       "arch/apertus",       "arch/mistral3",        "hybrid/nemotron_h-Q4_0",
+    "arch/gemma4",        "arch/gemma4-Q4_0",   "arch/k2-horizon",      "hybrid/lfm3",
+    "hybrid/lfm3-Q4_0"};
 
 constexpr KvKind kKinds[] = {KvKind::f32, KvKind::q4};
 

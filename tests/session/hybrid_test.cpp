@@ -319,7 +319,8 @@ INSTANTIATE_TEST_SUITE_P(Models, EachModel,
                                          "hybrid/granitehybrid.gguf",
                                          "hybrid/granitehybrid-moe.gguf", "hybrid/falcon-h1.gguf",
                                          "hybrid/qwen35moe.gguf", "hybrid/lfm3.gguf",
-                                         "hybrid/lfm3-plain.gguf", "arch/k2-horizon.gguf"),
+                                         "hybrid/lfm3-plain.gguf", "arch/k2-horizon.gguf",
+                                         "hybrid/nemotron_h-Q4_0.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace

@@ -51,6 +51,7 @@ constexpr const char* kModels[] = {
     "hybrid/lfm3.gguf",
     "hybrid/lfm3-Q4_0.gguf",
     "hybrid/mamba2.gguf",
+    "hybrid/nemotron_h-Q4_0.gguf",
     "hybrid/qwen35.gguf",
     "hybrid/qwen35-mtp.gguf",
     "hybrid/qwen35moe.gguf",

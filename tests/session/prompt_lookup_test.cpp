@@ -455,7 +455,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Looking,
                                          "hybrid/lfm2.gguf", "hybrid/qwen35.gguf",
                                          "hybrid/mamba2.gguf", "hybrid/granitehybrid-moe.gguf",
                                          "hybrid/falcon-h1.gguf", "hybrid/lfm3.gguf",
-                                         "arch/k2-horizon.gguf"),
+                                         "hybrid/nemotron_h-Q4_0.gguf", "arch/k2-horizon.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace

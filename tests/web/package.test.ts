@@ -17,7 +17,9 @@ const bytes = new Uint8Array(readFileSync(storyModel));
 const greedy = { temperature: 0, maxTokens: 60 };
 const opening = 'Once upon a time';
 
-describe.each(['lfm2', 'qwen35', 'granitehybrid', 'falcon-h1', 'mamba2'])('%s', (name) => {
+const hybrids = ['lfm2', 'qwen35', 'granitehybrid', 'falcon-h1', 'mamba2', 'nemotron_h-Q4_0'];
+
+describe.each(hybrids)('%s', (name) => {
   it('forks, truncates, saves and restores as models of keys and values do', async () => {
     const file = readFileSync(`${root}tests/fixtures/hybrid/${name}.gguf`);
     const model = await Kinglet.load(new Uint8Array(file), { nThreads: 1 });

@@ -33,7 +33,7 @@ constexpr const char* kModels[] = {"arch/starcoder2",    "arch/phi3-short",
                                    "arch/nemotron",      "arch/minicpm-long",
                                    "hybrid/qwen35moe",   "arch/gemma4",
                                    "arch/gemma4-kv",     "arch/k2-horizon",
-                                   "hybrid/lfm3"};
+                                   "hybrid/lfm3",        "hybrid/nemotron_h-Q4_0"};
 constexpr uint32_t kMaxGenerated = 4;
 constexpr int kMaxModelChanges = 16;
 
