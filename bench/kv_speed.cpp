@@ -14,7 +14,6 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
-#include "model/cpu_sequence.h"
 #include "session/language_model.h"
 #include "session/session.h"
 
@@ -68,7 +67,7 @@ struct Measured {
   }
 
   void print(uint32_t context, size_t n_threads) const {
-    KvStoreConfig config = cpu_state(session->sequence()).rows().store().config();
+    KvStoreConfig config = session->sequence().state_here()->rows().store().config();
     config.rows = session->model().state_shape().rows;
     std::printf(
         "{\"kv\":\"%s\",\"context\":%u,\"threads\":%zu,\"bytesPerToken\":%llu,"

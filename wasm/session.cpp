@@ -9,7 +9,6 @@
 #include "base/aligned_buffer.h"
 #include "base/ascii.h"
 #include "base/format.h"
-#include "model/cpu_sequence.h"
 #include "session/state.h"
 
 namespace kinglet {
@@ -180,7 +179,7 @@ uint32_t EngineSession::keep_prefix(const val& tokens) {
 }
 
 val EngineSession::kv_pages() const {
-  const KvCache& rows = cpu_state(session_->sequence()).rows();
+  const KvCache& rows = session_->sequence().state_here()->rows();
   const KvStore& store = rows.store();
   std::vector<uint32_t> users;
   for (uint32_t page = 0; page < store.config().n_pages; ++page) {

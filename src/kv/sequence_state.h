@@ -16,12 +16,52 @@
 
 namespace kinglet {
 
-// A step reserves room, writes to every layer and commits. A step that fails calls rollback(),
-// which restores everything. Steps allocate no memory.
+// What a session does with the state, on whatever machine it is stored.
+class StoredState {
+ public:
+  virtual ~StoredState() = default;
+
+  virtual uint32_t capacity() const = 0;  // positions
+  virtual uint32_t size() const = 0;      // committed positions
+
+  // Commits the first n positions of a step, or forgets what is not committed. A recurrent state is
+  // the one after all positions, so with one, n must be all of them.
+  virtual Status commit(uint32_t n) = 0;
+  virtual void rollback() = 0;
+
+  // Keeps this place as a checkpoint for truncate(): the recurrent state, and the positions that
+  // windows see.
+  virtual void add_checkpoint() = 0;
+
+  // Keeps this place reachable, in addition to the checkpoints, until unpin() or the next pin().
+  virtual void pin() = 0;
+  virtual void unpin() = 0;
+
+  // The last place at or before n_positions where the recurrent state and all positions that
+  // windows see are available.
+  virtual uint32_t reachable(uint32_t n_positions) const = 0;
+
+  // Forgets the positions from reachable(n_positions) on; size() is then what is left. Fails with
+  // ErrorCode::invalid_argument if n_positions is past the end.
+  virtual Status truncate(uint32_t n_positions) = 0;
+
+  // Makes all positions writable that must be computed again after truncate(n_positions). Fails
+  // with ErrorCode::out_of_memory, and changes nothing then.
+  virtual Status unshare(uint32_t n_positions) = 0;
+
+  // Makes this the sequence whose rows and recurrent floats were saved as these bytes. Only the
+  // shapes and kinds must be those of this sequence. If rows are missing that this sequence would
+  // have, it is empty afterwards. Errors: context_full, out_of_memory. An error changes nothing.
+  virtual Status restore(const SavedRows& saved, std::span<const std::byte> rows,
+                         std::span<const std::byte> recurrent) = 0;
+};
+
+// The state in this process's memory. A step reserves room, writes to every layer and commits. A
+// step that fails calls rollback(), which restores everything. Steps allocate no memory.
 //
 // The rows of the layers are in groups (see kv_plan.h). `rows` is an index into the model's
 // StateShape::rows.
-class SequenceState {
+class SequenceState final : public StoredState {
  public:
   // Makes an empty sequence of up to `capacity` positions. Its keys and values are in `store`,
   // which others may use too; its recurrent layers have n_recurrent floats. Fails with
@@ -37,8 +77,8 @@ class SequenceState {
   // ErrorCode::out_of_memory.
   Result<SequenceState> fork() const;
 
-  uint32_t capacity() const { return rows().capacity(); }
-  uint32_t size() const { return rows().size(); }  // committed positions
+  uint32_t capacity() const override { return rows().capacity(); }
+  uint32_t size() const override { return rows().size(); }
 
   // The group that holds all positions.
   KvCache& rows() { return groups_.front(); }
@@ -63,32 +103,17 @@ class SequenceState {
     return groups_[places_[rows].group].view(places_[rows].layer, head);
   }
 
-  // Commits the first n positions of the step. A recurrent state is the one after all positions, so
-  // with one, n must be all of them.
-  Status commit(uint32_t n);
-  void rollback();
+  Status commit(uint32_t n) override;
+  void rollback() override;
 
   // --- Going back -------------------------------------------------------------------------------
 
-  // Keeps this place as a checkpoint for truncate(): the recurrent state, and the positions that
-  // windows see.
-  void add_checkpoint();
-
-  // Keeps this place reachable, in addition to the checkpoints, until unpin() or the next pin().
-  void pin();
-  void unpin();
-
-  // The last place at or before n_positions where the recurrent state and all positions that
-  // windows see are available.
-  uint32_t reachable(uint32_t n_positions) const;
-
-  // Forgets the positions from reachable(n_positions) on; size() is then what is left. Fails with
-  // ErrorCode::invalid_argument if n_positions is past the end.
-  Status truncate(uint32_t n_positions);
-
-  // Makes all positions writable that must be computed again after truncate(n_positions). Fails
-  // with ErrorCode::out_of_memory, and changes nothing then.
-  Status unshare(uint32_t n_positions) { return rows().unshare(reachable(n_positions)); }
+  void add_checkpoint() override;
+  void pin() override;
+  void unpin() override;
+  uint32_t reachable(uint32_t n_positions) const override;
+  Status truncate(uint32_t n_positions) override;
+  Status unshare(uint32_t n_positions) override { return rows().unshare(reachable(n_positions)); }
 
   // --- Rows -------------------------------------------------------------------------------------
 
@@ -114,11 +139,8 @@ class SequenceState {
   // those of this sequence.
   void save_rows(const SavedRows& saved, std::span<std::byte> to) const;
 
-  // Makes this the sequence whose rows and recurrent floats were saved as these bytes. Only the
-  // shapes and kinds must be those of this sequence. If rows are missing that this sequence would
-  // have, it is empty afterwards. Errors: context_full, out_of_memory. An error changes nothing.
   Status restore(const SavedRows& saved, std::span<const std::byte> rows,
-                 std::span<const std::byte> recurrent);
+                 std::span<const std::byte> recurrent) override;
 
  private:
   bool has_all_rows(const SavedRows& saved) const;

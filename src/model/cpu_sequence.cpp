@@ -115,7 +115,7 @@ Result<std::unique_ptr<Sequence>> CpuSequence::fork() const {
 
 SequenceBytes CpuSequence::bytes() const {
   const KvStoreConfig& store = state_.rows().store().config();
-  return {.n_ctx = capacity(),
+  return {.n_ctx = state_.capacity(),
           .k_kind = store.k_kind,
           .v_kind = store.v_kind,
           .kv = state_.kv_bytes(),
@@ -142,7 +142,7 @@ Status CpuSequence::grow_batch(uint32_t n_batch) {
 uint32_t CpuSequence::room_after(uint32_t n) const {
   const uint32_t end_of_page =
       static_cast<uint32_t>(round_up(n, state_.rows().store().config().page_positions));
-  return std::min(end_of_page, capacity()) - n;
+  return std::min(end_of_page, state_.capacity()) - n;
 }
 
 Status CpuSequence::shift(uint32_t first, uint32_t n) {
@@ -154,7 +154,7 @@ SavedRows CpuSequence::saved_rows() const {
   return {.shapes = model_.state_shape().rows,
           .k_kind = store.k_kind,
           .v_kind = store.v_kind,
-          .n_positions = size(),
+          .n_positions = state_.size(),
           .n_spare = state_.n_spare()};
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/thread_pool.h"
-#include "kv/sequence_state.h"
 #include "model/scratch.h"
 #include "model/sequence.h"
 
@@ -38,37 +37,23 @@ class CpuSequence final : public Sequence {
                                                         const Model& model, ThreadPool& pool,
                                                         const SequenceOptions& options);
 
-  const SequenceState& state() const { return state_; }
-
   const Model& model() const override { return model_; }
-  uint32_t capacity() const override { return state_.capacity(); }
-  uint32_t size() const override { return state_.size(); }
+  StoredState& state() override { return state_; }
   uint32_t n_batch() const override { return scratch_.n_batch; }
   uint32_t n_logit_rows() const override { return scratch_.n_logit_rows; }
   SequenceBytes bytes() const override;
 
   Status forward(std::span<const int32_t> tokens, const StepOptions& options) override;
-  Status commit(uint32_t n) override { return state_.commit(n); }
-  void rollback() override { state_.rollback(); }
   std::span<float> logits(uint32_t row) override;
   Status grow_batch(uint32_t n_batch) override;
   uint32_t room_after(uint32_t n) const override;
 
-  uint32_t reachable(uint32_t n) const override { return state_.reachable(n); }
-  Status truncate(uint32_t n_positions) override { return state_.truncate(n_positions); }
-  Status unshare(uint32_t n_positions) override { return state_.unshare(n_positions); }
-  void add_checkpoint() override { state_.add_checkpoint(); }
-  void pin() override { state_.pin(); }
-  void unpin() override { state_.unpin(); }
   Status shift(uint32_t first, uint32_t n) override;
   Result<std::unique_ptr<Sequence>> fork() const override;
 
   SavedRows saved_rows() const override;
   void save(std::span<std::byte> rows, std::span<std::byte> recurrent) const override;
-  Status restore(const SavedRows& saved, std::span<const std::byte> rows,
-                 std::span<const std::byte> recurrent) override {
-    return state_.restore(saved, rows, recurrent);
-  }
+  const SequenceState* state_here() const override { return &state_; }
 
  private:
   friend class CpuJointPass;
@@ -84,11 +69,6 @@ class CpuSequence final : public Sequence {
   SequenceState state_;
   Scratch scratch_;
 };
-
-// The state of a sequence that is known to be a CpuSequence.
-inline const SequenceState& cpu_state(const Sequence& sequence) {
-  return static_cast<const CpuSequence&>(sequence).state();
-}
 
 class CpuJointPass final : public JointPass {
  public:

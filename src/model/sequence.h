@@ -9,6 +9,7 @@
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "kv/saved_rows.h"
+#include "kv/sequence_state.h"
 #include "model/forward.h"
 #include "model/images.h"
 #include "model/model.h"
@@ -64,23 +65,16 @@ class Sequence {
   virtual ~Sequence() = default;
 
   virtual const Model& model() const = 0;
-  virtual uint32_t capacity() const = 0;      // positions
-  virtual uint32_t size() const = 0;          // committed positions
+  virtual StoredState& state() = 0;
   virtual uint32_t n_batch() const = 0;       // the most tokens of a step
   virtual uint32_t n_logit_rows() const = 0;  // the most rows of logits of a step
   virtual SequenceBytes bytes() const = 0;
 
   // --- Steps ------------------------------------------------------------------------------------
 
-  // Appends 1 to n_batch tokens. Errors: those of kinglet::forward(), after which the sequence is
-  // as it was before.
+  // Appends 1 to n_batch tokens. A step with guesses, or one of a JointPass, is left to commit.
+  // Errors: those of kinglet::forward(), after which the sequence is as it was before.
   virtual Status forward(std::span<const int32_t> tokens, const StepOptions& options) = 0;
-
-  // Commits the first n positions of a step with guesses, or of a JointPass, or forgets what is not
-  // committed. A recurrent state is the one after all positions, so with one, n must be all of
-  // them.
-  virtual Status commit(uint32_t n) = 0;
-  virtual void rollback() = 0;
 
   // Row `row` of the last step's logits, [vocab_size]. The caller may change them.
   virtual std::span<float> logits(uint32_t row) = 0;
@@ -92,14 +86,7 @@ class Sequence {
   // from n positions on. Guesses stay within it.
   virtual uint32_t room_after(uint32_t n) const = 0;
 
-  // --- Going back: see SequenceState ------------------------------------------------------------
-
-  virtual uint32_t reachable(uint32_t n_positions) const = 0;
-  virtual Status truncate(uint32_t n_positions) = 0;
-  virtual Status unshare(uint32_t n_positions) = 0;
-  virtual void add_checkpoint() = 0;
-  virtual void pin() = 0;
-  virtual void unpin() = 0;
+  // --- Shift and fork ---------------------------------------------------------------------------
 
   // See shift_positions().
   virtual Status shift(uint32_t first, uint32_t n) = 0;
@@ -115,9 +102,8 @@ class Sequence {
   // Writes the rows, and the recurrent floats.
   virtual void save(std::span<std::byte> rows, std::span<std::byte> recurrent) const = 0;
 
-  // See SequenceState::restore().
-  virtual Status restore(const SavedRows& saved, std::span<const std::byte> rows,
-                         std::span<const std::byte> recurrent) = 0;
+  // The state, if it is in this process's memory, or null.
+  virtual const SequenceState* state_here() const { return nullptr; }
 };
 
 // Computes one token each of several sequences of one machine at once, so that weights are read

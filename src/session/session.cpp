@@ -48,7 +48,7 @@ Status Session::truncate(uint32_t n_positions) {
         cat("cannot truncate to ", n_positions, " positions, the context holds ", tokens_.size())};
   }
   forget_guesses();
-  KINGLET_TRY(sequence_->truncate(place_before(std::min(n_positions, n_computed()))));
+  KINGLET_TRY(sequence_->state().truncate(place_before(std::min(n_positions, n_computed()))));
   tokens_.resize(n_positions);
   images_.cut(n_positions);
   end_appending();
@@ -81,14 +81,14 @@ Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
   tokens_.erase(first, first + static_cast<ptrdiff_t>(n_dropped));
   images_.drop(n_kept, n_dropped);
   const uint32_t place = place_before(n_computed());
-  return place < n_computed() ? sequence_->truncate(place) : Status();
+  return place < n_computed() ? sequence_->state().truncate(place) : Status();
 }
 
 Status Session::restore(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
                         const SavedRows& saved, std::span<const std::byte> rows,
                         std::span<const std::byte> recurrent) {
   forget_guesses();
-  KINGLET_TRY(sequence_->restore(saved, rows, recurrent));
+  KINGLET_TRY(sequence_->state().restore(saved, rows, recurrent));
   images_ = ContextImages(std::move(images), images_);
   tokens_.assign(tokens.begin(), tokens.end());
   end_appending();
@@ -99,10 +99,10 @@ Status Session::restore(std::span<const TokenId> tokens, std::vector<PlacedImage
 // inside a picture whose rows must be computed together. Each of the two conditions may move the
 // place back and so break the other one: the loop ends where both hold, at 0 at the latest.
 uint32_t Session::place_before(uint32_t n_positions) const {
-  uint32_t place = sequence_->reachable(n_positions);
+  uint32_t place = sequence_->state().reachable(n_positions);
   while (const PlacedImage* placed = image_at(images(), place)) {
     if (!placed->is_torn_at(place)) break;
-    place = sequence_->reachable(placed->first);
+    place = sequence_->state().reachable(placed->first);
   }
   return place;
 }
@@ -157,7 +157,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
                 .cancellation = options.cancellation,
                 .n_before = n_positions(),
                 .keeps_batches = options.replaces_context};
-  sequence_->pin();
+  sequence_->state().pin();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return {};
 }
@@ -171,8 +171,8 @@ Status Session::begin_logits(const Cancellation& cancellation) {
   const uint32_t place = n_left() == 0 ? place_before(n_positions() - 1) : n_computed();
   KINGLET_TRY(images_.check_rows(place));
   if (n_left() == 0) {
-    KINGLET_TRY(sequence_->unshare(place));  // may fail, so it must come before truncate()
-    KINGLET_TRY(sequence_->truncate(place));
+    KINGLET_TRY(sequence_->state().unshare(place));  // may fail, so it must come before truncate()
+    KINGLET_TRY(sequence_->state().truncate(place));
   }
   appending_ = {.output = Output::logits,
                 .all_logits = false,
@@ -259,24 +259,24 @@ uint32_t Session::n_guesses_room() const {
 // Commits n computed tokens. A recurrent state is committed only when all guesses are taken: it is
 // the state after the last of them.
 Status Session::commit_guesses(uint32_t n) {
-  if (!has_recurrent_state()) return sequence_->commit(n);
+  if (!has_recurrent_state()) return sequence_->state().commit(n);
   if (!guesses_.is_taken()) return {};
   const uint32_t n_before = n_computed();
-  KINGLET_TRY(sequence_->commit(guesses_.first + guesses_.n_taken - n_before));
+  KINGLET_TRY(sequence_->state().commit(guesses_.first + guesses_.n_taken - n_before));
   if (n_computed() / kCheckpointInterval > n_before / kCheckpointInterval) add_checkpoint();
   return {};
 }
 
 void Session::forget_guesses() {
   if (guesses_.tokens.empty()) return;
-  sequence_->rollback();
+  sequence_->state().rollback();
   guesses_.tokens.clear();
   guesses_.n_taken = 0;
 }
 
 void Session::end_appending() {
   appending_.reset();
-  sequence_->unpin();
+  sequence_->state().unpin();
 }
 
 Status Session::defer(TokenId token) {
@@ -310,7 +310,7 @@ Status Session::compute_batch(uint32_t max_batch) {
                           .n_guesses = n_rows_more,
                           .cancellation = appending_->cancellation,
                           .images = images()}));
-  if (n_rows_more > 0) KINGLET_TRY(sequence_->commit(n));
+  if (n_rows_more > 0) KINGLET_TRY(sequence_->state().commit(n));
   last_row_ = n_rows_more;
   const bool is_due = n_computed() / kCheckpointInterval > n_before / kCheckpointInterval;
   if (is_due || n_computed() == stop) add_checkpoint();

@@ -141,7 +141,7 @@ class Session {
   // If layers have a recurrent state or a window, keeps a checkpoint here: a position to which
   // truncate() can go back without computing anything again. kv/recurrent_state.h and kv/kv_plan.h
   // limit their number.
-  void add_checkpoint() { sequence_->add_checkpoint(); }
+  void add_checkpoint() { sequence_->state().add_checkpoint(); }
 
   // Keeps the longest computed prefix that the context shares with `tokens`, drops the rest, and
   // returns its length: always less than the number of tokens, so that the last one is computed.
@@ -159,8 +159,9 @@ class Session {
   Status shift(uint32_t n_kept, uint32_t n_dropped);
 
   // Replaces the context by what was saved: these tokens and the pictures among them, and the rows
-  // and the recurrent state of those that were computed, see Sequence::restore(). The next append
-  // computes the other tokens. ErrorCode::context_full, out_of_memory; nothing has changed then.
+  // and the recurrent state of those that were computed, see StoredState::restore(). The next
+  // append computes the other tokens. ErrorCode::context_full, out_of_memory; nothing has changed
+  // then.
   Status restore(std::span<const TokenId> tokens, std::vector<PlacedImage> images,
                  const SavedRows& saved, std::span<const std::byte> rows,
                  std::span<const std::byte> recurrent);
@@ -172,9 +173,9 @@ class Session {
 
   const Model& model() const { return sequence_->model(); }
   uint32_t n_positions() const { return static_cast<uint32_t>(tokens_.size()); }
-  uint32_t n_computed() const { return sequence_->size(); }  // the first ones
+  uint32_t n_computed() const { return sequence_->state().size(); }  // the first ones
   uint32_t n_left() const { return n_positions() - n_computed(); }
-  uint32_t n_ctx() const { return sequence_->capacity(); }
+  uint32_t n_ctx() const { return sequence_->state().capacity(); }
   uint32_t n_batch() const { return sequence_->n_batch(); }
   SequenceBytes bytes() const { return sequence_->bytes(); }
   const Sequence& sequence() const { return *sequence_; }

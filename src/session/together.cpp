@@ -21,10 +21,10 @@ Status Session::compute_together(std::span<Session* const> sessions, JointPass& 
   }
   for (Session* session : sessions) {
     if (!status.ok()) {
-      session->sequence_->rollback();
+      session->sequence_->state().rollback();
       continue;
     }
-    KINGLET_TRY(session->sequence_->commit(1));
+    KINGLET_TRY(session->sequence_->state().commit(1));
     if (session->n_computed() % kCheckpointInterval == 0) session->add_checkpoint();
   }
   return status;

@@ -364,7 +364,7 @@ TEST(Images, RowsThatSeeEachOtherAreComputedTogetherBesideWindows) {
   const auto picture = std::make_shared<const ImageRows>(std::move(rows));
   const auto tokens = joined({text(70), image_tokens(*picture), text(200, 1)});
   const auto session = make_session(loaded, pool, {.n_ctx = 2048, .n_batch = 8});
-  ASSERT_EQ(cpu_state(session->sequence()).groups().size(), 2u);
+  ASSERT_EQ(session->sequence().state_here()->groups().size(), 2u);
   const auto whole =
       make_session(loaded, pool, {.n_ctx = 2048, .n_batch = 512, .keeps_all_rows = true});
   const auto expected_behind = [&](const std::vector<TokenId>& ids) {

@@ -201,7 +201,7 @@ TEST(LayerHeads, APositionCostsWhatItsLayersKeep) {
   const LanguageModel mixed = load_mixed();
   ThreadPool pool;
   const auto session = make_session(mixed, pool, {.n_ctx = 16});
-  const auto bytes = cpu_state(session->sequence()).rows().store().config().bytes_per_position();
+  const auto bytes = session->sequence().state_here()->rows().store().config().bytes_per_position();
   EXPECT_EQ(bytes, (2u + 1 + 6 + 1) * 2 * kHeadDim * sizeof(float));
   EXPECT_EQ(session->bytes().kv, 16 * bytes);
 }

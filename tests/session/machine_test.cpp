@@ -14,11 +14,12 @@ namespace kinglet {
 namespace {
 
 // Has no layers: it remembers its tokens, and the sum of the last two is the most likely next one.
-class SumSequence final : public Sequence {
+class SumSequence final : public Sequence, public StoredState {
  public:
   explicit SumSequence(const Model& model) : model_(model), logits_(4 * vocab_size()) {}
 
   const Model& model() const override { return model_; }
+  StoredState& state() override { return *this; }
   uint32_t capacity() const override { return 64; }
   uint32_t size() const override { return n_committed_; }
   uint32_t n_batch() const override { return 8; }

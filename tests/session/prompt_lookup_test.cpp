@@ -354,7 +354,7 @@ TEST_P(Looking, LeavesThePagesOfAPoolToOthers) {
     Outcome outcome;
     do {
       answer(generation.value(), outcome, 1);
-      n_pages.push_back(cpu_state(session->sequence()).rows().pages().size());
+      n_pages.push_back(session->sequence().state_here()->rows().pages().size());
     } while (outcome.error.empty() && outcome.steps.back().finish == FinishReason::none);
     EXPECT_EQ(outcome.n_accepted > 10, n_lookup > 0);
     return n_pages;

@@ -85,8 +85,8 @@ TEST_P(EachKind, ForksGoTheirOwnWays) {
     if (page_positions > 0) {
       // The session's own pages are enough for 256 positions in all.
       ASSERT_TRUE(child.ok());
-      EXPECT_EQ(&cpu_state(child.value()->sequence()).rows().store(),
-                &cpu_state(session->sequence()).rows().store());
+      EXPECT_EQ(&child.value()->sequence().state_here()->rows().store(),
+                &session->sequence().state_here()->rows().store());
     }
     ASSERT_TRUE(child.ok());
     const auto child_logits = logits_after(*child.value(), other);
@@ -129,24 +129,22 @@ TEST(Session, ForksShareAPoolUntilItIsFull) {
   ThreadPool pool;
   const auto session =
       make_session(loaded, pool, {.n_ctx = 48, .page_positions = 16, .pool_positions = 80});
-  EXPECT_EQ(cpu_state(session->sequence()).rows().store().config().n_pages, 5u);
+  EXPECT_EQ(session->sequence().state_here()->rows().store().config().n_pages, 5u);
   const auto tokens = story(40);
   ASSERT_TRUE(session->append(tokens).ok());
   const auto n_users = [&](uint32_t i) {
-    return cpu_state(session->sequence())
-        .rows()
-        .store()
-        .n_users(cpu_state(session->sequence()).rows().pages()[i]);
+    return session->sequence().state_here()->rows().store().n_users(
+        session->sequence().state_here()->rows().pages()[i]);
   };
   auto child = session->fork();
   auto late = session->fork();
   ASSERT_TRUE(child.ok() && late.ok());
-  EXPECT_EQ(cpu_state(session->sequence()).rows().store().n_used(), 3u);
+  EXPECT_EQ(session->sequence().state_here()->rows().store().n_used(), 3u);
   const TokenId next = 333;
   const auto logits = logits_after(*child.value(), {&next, 1});
   EXPECT_EQ(n_users(1), 3u);
   EXPECT_EQ(n_users(2), 2u);  // the child has copied the page
-  EXPECT_EQ(cpu_state(session->sequence()).rows().store().n_page_copies(), 1u);
+  EXPECT_EQ(session->sequence().state_here()->rows().store().n_page_copies(), 1u);
   ASSERT_TRUE(child.value()->append(story(7)).ok());  // 48 positions in 3 pages, 2 of them shared
   auto other = session->fork();
   ASSERT_TRUE(other.ok());
@@ -170,7 +168,7 @@ TEST(Session, HasAPoolForItsContextAtLeast) {
   for (const uint32_t pool_positions : {0u, 16u, 100u}) {
     const auto session = make_session(
         loaded, pool, {.n_ctx = 100, .page_positions = 16, .pool_positions = pool_positions});
-    EXPECT_EQ(cpu_state(session->sequence()).rows().store().config().n_pages, 7u);
+    EXPECT_EQ(session->sequence().state_here()->rows().store().config().n_pages, 7u);
   }
 }
 

@@ -43,7 +43,7 @@ class EachWindow : public testing::TestWithParam<const char*> {
                               .k_kind = kind,
                               .v_kind = kind,
                               .keeps_all_rows = keeps_all_rows});
-    EXPECT_EQ(cpu_state(made->sequence()).groups().size(), keeps_all_rows ? 1u : 2u);
+    EXPECT_EQ(made->sequence().state_here()->groups().size(), keeps_all_rows ? 1u : 2u);
     return made;
   }
 
@@ -58,20 +58,21 @@ TEST_P(EachWindow, TakesLessMemoryThanAllRowsAndNoneMoreWhereItWouldNot) {
   const auto windows = session(false);
   EXPECT_LT(windows->bytes().kv, all->bytes().kv);
   uint64_t sum = 0;
-  for (const KvCache& group : cpu_state(windows->sequence()).groups()) sum += group.store().bytes();
+  for (const KvCache& group : windows->sequence().state_here()->groups())
+    sum += group.store().bytes();
   EXPECT_EQ(windows->bytes().kv, sum);
   const auto longer = make_session(*loaded_, pool_, {.n_ctx = 4096, .n_batch = 16});
-  const auto& [seeing_all, with_window] = std::tie(cpu_state(longer->sequence()).groups()[0],
-                                                   cpu_state(longer->sequence()).groups()[1]);
+  const auto& [seeing_all, with_window] = std::tie(longer->sequence().state_here()->groups()[0],
+                                                   longer->sequence().state_here()->groups()[1]);
   EXPECT_EQ(with_window.store().bytes(),
-            cpu_state(windows->sequence()).groups()[1].store().bytes());
+            windows->sequence().state_here()->groups()[1].store().bytes());
   EXPECT_EQ(seeing_all.store().bytes(),
-            2 * cpu_state(windows->sequence()).groups()[0].store().bytes());
+            2 * windows->sequence().state_here()->groups()[0].store().bytes());
   for (const SequenceOptions& options :
        {SequenceOptions{.n_ctx = 512}, SequenceOptions{.n_ctx = 2048, .page_positions = 32},
         SequenceOptions{.n_ctx = 2048, .pool_positions = 4096}}) {
     const auto session = make_session(*loaded_, pool_, options);
-    EXPECT_EQ(cpu_state(session->sequence()).groups().size(), 1u);
+    EXPECT_EQ(session->sequence().state_here()->groups().size(), 1u);
   }
 }
 
@@ -335,7 +336,7 @@ TEST(Window, ATokenIsDrawnBehindAllThatAShiftLeft) {
   std::vector<std::vector<TokenId>> answers;
   for (const uint32_t n_batch : {16u, 256u}) {
     const auto one = make_session(loaded.value(), pool, {.n_ctx = kLong, .n_batch = n_batch});
-    ASSERT_EQ(cpu_state(one->sequence()).groups().size(), 2u);
+    ASSERT_EQ(one->sequence().state_here()->groups().size(), 2u);
     GenerationOptions options;
     options.max_tokens = 12;
     options.sampler.seed = 3;
