@@ -26,9 +26,6 @@ class ChatLayout {
   // unsupported_feature (the template cannot be read).
   Status check() const;
 
-  // Whether the template describes tools to the model.
-  bool knows_tools() const { return side(true).dialect.knows_tools; }
-
   // The format of answers to a conversation with or without tools.
   const AnswerFormat& answer_format(bool has_tools) const { return side(has_tools).format; }
 

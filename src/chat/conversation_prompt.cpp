@@ -21,8 +21,7 @@ std::vector<MessagePlace> places_of(const Json& list) {
   const auto answered = answered_calls(list);
   std::vector<MessagePlace> places;
   for (size_t i = 0; i < list.size(); ++i) {
-    const std::string* role = list[i].find_string("role");
-    places.push_back({.role = role == nullptr ? "" : *role});
+    places.push_back({.role = std::string(list[i].text_of("role"))});
     if (answered[i]) places.back().call = answered[i]->message;
   }
   return places;

@@ -13,11 +13,6 @@ namespace {
 constexpr std::string_view kMark = "<tool_call>";
 constexpr std::string_view kEndMark = "</tool_call>";
 
-std::string text_of(const Json& object, std::string_view name) {
-  const std::string* text = object.find_string(name);
-  return text == nullptr ? "" : *text;
-}
-
 // The call without its id and type.
 const Json& function_of(const Json& call) {
   const Json* function = call.find("function");
@@ -34,7 +29,7 @@ Status check_calls(const Json& calls, const Cancellation& cancellation) {
     }
     if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     return Error{ErrorCode::invalid_argument,
-                 cat("the arguments of the earlier call of ", in_quotes(text_of(function, "name")),
+                 cat("the arguments of the earlier call of ", in_quotes(function.text_of("name")),
                      " are not JSON")};
   }
   return {};
@@ -50,8 +45,8 @@ std::string spelled(const Json& call) {
 
 // Makes a text of a message's calls, or of a tool's result.
 void spell_out(Json& message) {
-  std::string text = text_of(message, "content");
-  if (text_of(message, "role") == "tool") {
+  std::string text(message.text_of("content"));
+  if (message.text_of("role") == "tool") {
     message = {{"role", "user"}, {"content", cat("<tool_response>\n", text, "\n</tool_response>")}};
     return;
   }
@@ -76,7 +71,7 @@ std::string instructions_for(const Json& tools) {
 
 void add_to_system(const std::string& text, Json& messages) {
   Json::Array& list = messages.as_array();
-  if (!list.empty() && text_of(list[0], "role") == "system" &&
+  if (!list.empty() && list[0].text_of("role") == "system" &&
       list[0].find_string("content") != nullptr) {
     list[0]["content"].as_string() += cat("\n\n", text);
   } else {
@@ -94,7 +89,7 @@ Result<Json> in_dialect(Json messages, const Json& tools, const TemplateDialect&
   for (Json& message : messages.as_array()) {
     if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     if (!message.is_object()) continue;
-    if (!dialect.knows_developer && text_of(message, "role") == "developer") {
+    if (!dialect.knows_developer && message.text_of("role") == "developer") {
       message["role"] = "system";
     }
     if (spells_calls) {

@@ -1,14 +1,11 @@
 #include "cli/conversation.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <utility>
 
 #include "answers/answer_message.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/in_quotes.h"
 #include "cli/input.h"
 #include "cli/rate.h"
 #include "openai/messages.h"
@@ -17,19 +14,6 @@
 namespace kinglet::cli {
 
 namespace {
-
-constexpr std::string_view kRoles[] = {"system", "user", "assistant", "tool"};
-
-Status check_role(const Json& message) {
-  const std::string* role = message.find_string("role");
-  if (role == nullptr) {
-    return Error{ErrorCode::invalid_argument, "a message needs a role, a text"};
-  }
-  if (std::find(std::begin(kRoles), std::end(kRoles), *role) != std::end(kRoles)) return {};
-  return Error{ErrorCode::invalid_argument,
-               cat("the role ", in_quotes(*role),
-                   " is not supported (known: system, user, assistant, tool)")};
-}
 
 // The program shows the message only.
 template <class T>
@@ -122,17 +106,6 @@ Status Conversation::answer(std::string_view message, const std::vector<std::str
   return {};
 }
 
-const Json* Conversation::waiting_call() const {
-  size_t n_results = 0;
-  const auto& list = messages_.as_array();
-  for (auto message = list.rbegin(); message != list.rend(); ++message, ++n_results) {
-    if ((*message)["role"] == "tool") continue;
-    const Json& calls = (*message)["tool_calls"];
-    return calls.is_array() && n_results < calls.size() ? &calls[n_results] : nullptr;
-  }
-  return nullptr;
-}
-
 // Returns the request for the next answer.
 Json Conversation::request() const {
   Json body = {{"messages", messages_},
@@ -217,7 +190,7 @@ Status Conversation::from_json(std::string_view json) {
   if (list == nullptr || !list->is_array()) {
     return Error{ErrorCode::invalid_argument, "a conversation needs a list \"messages\""};
   }
-  for (const Json& message : list->as_array()) KINGLET_TRY(check_role(message));
+  KINGLET_TRY(check_roles(*list));
   if (!list->empty()) {
     Json texts = *list;
     if (const auto taken = openai::take_pictures(texts); !taken.ok()) return error_of(taken);

@@ -17,6 +17,7 @@
 #include "json/json.h"
 #include "openai/generation_request.h"
 #include "openai/served_model.h"
+#include "text/tool_results.h"
 #include "text/vocabulary.h"
 
 namespace kinglet::cli {
@@ -61,7 +62,7 @@ class Conversation {
                 const AnswerListener& listener, const Cancellation& cancellation);
 
   // The first call of the last answer that has no result yet, or null.
-  const Json* waiting_call() const;
+  const Json* waiting_call() const { return kinglet::waiting_call(messages_); }
 
   // Starts a new conversation with this system message; "": none.
   void restart(const std::string& system) { messages_ = opening(system); }

@@ -160,6 +160,11 @@ const std::string* Json::find_string(std::string_view name) const {
   return found != nullptr && found->is_string() ? &found->as_string() : nullptr;
 }
 
+std::string_view Json::text_of(std::string_view name) const {
+  const std::string* text = find_string(name);
+  return text == nullptr ? std::string_view() : *text;
+}
+
 const Json& Json::operator[](std::string_view name) const {
   static const Json kNull;
   const Json* found = find(name);

@@ -79,6 +79,8 @@ class Json {
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   // Returns the string that the member is; null if it is none.
   const std::string* find_string(std::string_view name) const;
+  // The same; "" if it is none.
+  std::string_view text_of(std::string_view name) const;
   // Returns the member's value; JSON's null if there is none, or this is no object.
   const Json& operator[](std::string_view name) const;
 

@@ -296,39 +296,32 @@ bool ChatTemplate::knows_results() const {
   return with_role("tool") != with_other;
 }
 
-namespace {
-
-// Templates may know further roles, and leave out messages of those that they do not know.
-Status check_role(const Json& message, size_t index) {
+Status check_roles(const Json& messages, const Cancellation& cancellation) {
   constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
-  const std::string* role = message.find_string("role");
-  if (role == nullptr ||
-      std::find(std::begin(kRoles), std::end(kRoles), *role) != std::end(kRoles)) {
-    return {};
+  for (size_t i = 0; i < messages.size() && !cancellation.requested(); ++i) {
+    const std::string_view role = messages[i].text_of("role");
+    if (role.empty() || is_among(role, kRoles)) continue;
+    const std::string_view meant = meant_by(role, kRoles);
+    if (meant.empty()) continue;
+    return jinja::refusal(
+        cat("messages[", i, "] has the role ", in_quotes(role), ": did you mean \"", meant, "\"?"));
   }
-  const std::string_view meant = meant_by(*role, kRoles);
-  if (meant.empty()) return {};
-  return jinja::refusal(cat("messages[", index, "] has the role ", in_quotes(*role),
-                            ": did you mean \"", meant, "\"?"));
+  return {};
 }
-
-}  // namespace
 
 Result<jinja::Dict> chat_variables(const Json& json, const Cancellation& cancellation) {
   const Json* messages = json.find("messages");
   if (messages == nullptr || !messages->is_array()) {
     return jinja::refusal("a conversation has a list of messages");
   }
-  for (size_t i = 0; i < messages->size() && !cancellation.requested(); ++i) {
-    KINGLET_TRY(check_role((*messages)[i], i));
-  }
+  KINGLET_TRY(check_roles(*messages, cancellation));
   const auto answered = answered_calls(*messages, cancellation);
   jinja::Value variables = jinja::value_of(json, cancellation);
   if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   const jinja::List& list = variables.entries().find("messages")->items();
   for (size_t i = 0; i < list.size(); ++i) {
     own_role(list[i]);
-    if (answered[i]) name_result(list[i], answered[i]->tool);
+    if (answered[i]) name_result(list[i], answered[i]->tool());
   }
   return std::move(variables.entries());
 }

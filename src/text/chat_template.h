@@ -34,6 +34,10 @@ struct ChatText {
   }
 };
 
+// Fails with ErrorCode::invalid_argument if a message's role is a misspelt one. Templates may know
+// further roles, and leave out messages of those that they do not know.
+Status check_roles(const Json& messages, const Cancellation& cancellation = {});
+
 // Returns the variables of a template from a JSON object: `messages` and any others (`tools`,
 // `add_generation_prompt` …). All texts in it count as said by the conversation, except the names
 // of roles, because some templates make control tokens of them. A result of a tool also has the

@@ -13,7 +13,9 @@ namespace kinglet {
 
 struct AnsweredCall {
   size_t message;              // the index of the message with the call
-  std::string_view tool = {};  // the tool's name in that message; empty: unknown
+  const Json* call = nullptr;  // in that message; null: unknown
+
+  std::string_view tool() const;  // its name; empty: unknown
 };
 
 // Returns for each message the call whose result it is: the latest one with its id; or, if there
@@ -21,5 +23,8 @@ struct AnsweredCall {
 // result belongs to that message, but to no known tool. nullopt: it is no result of a call.
 std::vector<std::optional<AnsweredCall>> answered_calls(const Json& messages,
                                                         const Cancellation& cancellation = {});
+
+// Returns the first call of the last answer that has no result yet, or null.
+const Json* waiting_call(const Json& messages);
 
 }  // namespace kinglet

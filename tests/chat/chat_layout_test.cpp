@@ -38,8 +38,8 @@ TEST_F(ChatLayoutTest, UsesTheFilesTemplateOrTheCallers) {
   const ChatLayout own =
       layout_of(loaded, "{% if tools %}{% endif %}own: {{ messages[0].content }}");
   EXPECT_EQ(own.lay_out(conversation("ab")).value().text, "own: ab");
-  EXPECT_FALSE(layout_of(loaded).knows_tools());
-  EXPECT_TRUE(own.knows_tools());
+  EXPECT_FALSE(layout_of(loaded).answer_format(true).knows_tools);
+  EXPECT_TRUE(own.answer_format(true).knows_tools);
 }
 
 TEST_F(ChatLayoutTest, TellsTheSystemOfToolsIfTheTemplateCannot) {

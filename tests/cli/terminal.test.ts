@@ -125,12 +125,12 @@ describe('chat in a terminal', () => {
   test('says what is wrong and goes on', async () => {
     const terminal = chat('-n', '1');
     const broken = join(folder, 'broken.json');
-    writeFileSync(broken, '{"messages": [{"role": "robot", "content": ""}]}');
+    writeFileSync(broken, '{"messages": [{"role": "asistant", "content": ""}]}');
     await terminal.type('/frob\r');
     await terminal.type('/save\r', /"\/frob" is not a command; \/help lists[^]*> $/);
     await terminal.type('/load /nowhere\r', /\/save needs the path of a file[^]*> $/);
     await terminal.type(`/load ${broken}\r`, /cannot open \/nowhere[^]*> $/);
-    await terminal.type('/exit\r', /the role "robot" is not supported[^]*> $/);
+    await terminal.type('/exit\r', /has the role "asistant": did you mean "assistant"[^]*> $/);
     expect(await terminal.ended).toBe(0);
   });
 
