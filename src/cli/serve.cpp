@@ -83,9 +83,8 @@ Status serve(const ServeOptions& options) {
                  // More than the requests that are served or wait: others are refused, or are not
                  // for the model, such as /health.
                  .n_threads = size_t{options.n_parallel} + options.n_queue + 32,
-                 .page = page_folder(options),
-                 .decode = reader == nullptr ? server::Decoder() : decode_sent};
-  if (reader != nullptr) served.scheduler.vision = &reader->model();
+                 .page = page_folder(options)};
+  if (reader != nullptr) served.scheduler.pictures = {&reader->model(), decode_sent};
   return server::serve(run->loaded, run->pool, served);
 }
 

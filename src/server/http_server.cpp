@@ -375,7 +375,7 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
   std::unique_lock lock(open_picture_, std::defer_lock);
   while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(patience());
   ApiStatus waiting;
-  auto picture = options_.decode(file, [&] { return !(waiting = patience()).ok(); });
+  auto picture = (*scheduler_.decoder())(file, [&] { return !(waiting = patience()).ok(); });
   KINGLET_TRY(waiting);
   KINGLET_TRY(patience());
   if (picture.ok()) return read_picture(scheduler_, std::move(picture.value()), patience);
@@ -387,7 +387,7 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
 }
 
 Look HttpServer::look_with(const Patience& patience) {
-  if (!options_.decode) return {};
+  if (scheduler_.decoder() == nullptr) return {};
   return openai::one_by_one([this, &patience](const std::string& url) -> ApiResult<PictureParts> {
     KINGLET_ASSIGN(const std::string file, file_of_url(url));
     return look(file, patience);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,11 +20,6 @@
 
 namespace kinglet::server {
 
-// Decodes the bytes of a picture file. Called on any thread. `stops` tells again and again whether
-// to stop, which is ErrorCode::cancelled.
-using Decoder =
-    std::function<Result<Picture>(const std::string& file, const std::function<bool()>& stops)>;
-
 struct HttpOptions {
   GuardOptions guard;
   int port = 8080;                    // 0: a free one
@@ -33,7 +27,6 @@ struct HttpOptions {
   std::chrono::seconds timeout{600};  // for an answer, with the time it waits
   size_t n_threads = 0;               // connections that are served at a time
   std::string page;                   // folder of a page to be served; "": none
-  Decoder decode;                     // of pictures; empty: the model reads none
   std::FILE* log = stderr;            // gets a line for each request; null: no log
 };
 

@@ -55,7 +55,7 @@ Scheduler::Scheduler(std::unique_ptr<Runner> runner, ThreadPool& pool,
     : options_(options),
       metrics_(metrics),
       runner_(std::move(runner)),
-      pictures_(options.vision, pool) {
+      pictures_(options.pictures ? options.pictures->model : nullptr, pool) {
   count();
   thread_ = std::thread([this] { run(); });
 }

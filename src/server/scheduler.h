@@ -3,9 +3,11 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -20,14 +22,24 @@
 
 namespace kinglet::server {
 
+// Decodes the bytes of a picture file. Called on any thread. `stops` tells again and again whether
+// to stop, which is ErrorCode::cancelled.
+using Decoder =
+    std::function<Result<Picture>(const std::string& file, const std::function<bool()>& stops)>;
+
+// How the pictures of requests are read.
+struct PictureOptions {
+  const VisionModel* model;  // must outlive the scheduler
+  Decoder decode;
+};
+
 struct SchedulerOptions {
-  SequenceOptions session;      // options of each answer's session
-  uint32_t pool_positions = 0;  // of all sessions together; at least n_ctx is used
-  uint32_t n_parallel = 4;      // the most answers that are computed at a time
-  uint32_t n_queue = 64;        // the most requests that wait
-  PromptCache* cache = nullptr;  // must outlive the scheduler; null: none
-  const VisionModel* vision =
-      nullptr;  // must outlive the scheduler; null: there are no PictureJobs
+  SequenceOptions session;                      // options of each answer's session
+  uint32_t pool_positions = 0;                  // of all sessions together; at least n_ctx is used
+  uint32_t n_parallel = 4;                      // the most answers that are computed at a time
+  uint32_t n_queue = 64;                        // the most requests that wait
+  PromptCache* cache = nullptr;                 // must outlive the scheduler; null: none
+  std::optional<PictureOptions> pictures = {};  // none: there are no PictureJobs
 };
 
 class Scheduler {
@@ -60,6 +72,11 @@ class Scheduler {
   // Returns a place for a request, for all the jobs that it submits. Returns nullopt if there are
   // n_parallel + n_queue requests already.
   std::optional<Place> admit();
+
+  // Null: no pictures are read.
+  const Decoder* decoder() const {
+    return options_.pictures ? &options_.pictures->decode : nullptr;
+  }
 
   // The job's results are delivered on the thread that computes.
   void submit(Job job);

@@ -78,14 +78,19 @@ class RunningServer {
         layout_(loaded_.model.header(), loaded_.tokenizer->vocabulary()),
         model_(loaded_, layout_, {.name = "tiny", .n_ctx = kContext, .sampling = {.seed = 1}}) {
     if (sees) vision_.emplace(load_vision());
-    auto scheduler = server::Scheduler::create(
-        loaded_, pool_,
-        {.session = {.n_ctx = kContext, .n_batch = 16, .page_positions = 8},
-         .pool_positions = 4 * kContext,
-         .n_parallel = 2,
-         .n_queue = 62,
-         .vision = vision_ ? &*vision_ : nullptr},
-        metrics_);
+    server::SchedulerOptions scheduling{
+        .session = {.n_ctx = kContext, .n_batch = 16, .page_positions = 8},
+        .pool_positions = 4 * kContext,
+        .n_parallel = 2,
+        .n_queue = 62};
+    if (sees) {
+      scheduling.pictures = {
+          &*vision_, [](const std::string& sent, const std::function<bool()>& stops) {
+            const cli::PictureLimits limits{.pixels = kMostSentPixels, .stops = stops};
+            return cli::decode_picture("a picture", sent, limits);
+          }};
+    }
+    auto scheduler = server::Scheduler::create(loaded_, pool_, scheduling, metrics_);
     check(scheduler.ok(), "no scheduler");
     scheduler_ = std::move(scheduler.value());
     server::HttpOptions options;
@@ -96,11 +101,6 @@ class RunningServer {
     options.n_threads = 96;
     options.page = fixture_path("chat");
     options.log = nullptr;
-    if (sees) {
-      options.decode = [](const std::string& sent, const std::function<bool()>& stops) {
-        return cli::decode_picture("a picture", sent, {.pixels = kMostSentPixels, .stops = stops});
-      };
-    }
     http_ = std::make_unique<server::HttpServer>(options, model_, *scheduler_, metrics_);
     const auto port = http_->bind();
     check(port.ok(), "no free port");
