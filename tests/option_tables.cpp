@@ -1,59 +1,100 @@
 // Prints as JSON what the package must know about options before it has an engine, for
 // scripts/generate-option-tables.mjs.
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "json/json.h"
+#include "model/pooling.h"
+#include "schema/schema.h"
+#include "session/generation.h"
 #include "session/sampling_options.h"
+#include "session/thread_choice.h"
 #include "tensor/kv_kind.h"
+#include "vision/pixels.h"
 
 namespace kinglet {
 namespace {
 
-void print_kv_kinds() {
+Json kv_kinds() {
+  Json names = Json::array();
   for (size_t kind = 0; kind < kNKvKinds; ++kind) {
-    const std::string_view name = kv_kind_info(static_cast<KvKind>(kind)).name;
-    std::printf("%s\"%s\"", kind == 0 ? "" : ", ", std::string(name).c_str());
+    names.push_back(kv_kind_info(static_cast<KvKind>(kind)).name);
   }
+  return names;
 }
 
-void print_sampling_options() {
-  const auto text_of = [](bool flag) { return flag ? "true" : "false"; };
-  const auto print = [](const SamplingOption& option, const char* name, double value) {
-    // As many digits as a float has: 0.8, not 0.800000012.
-    std::printf(option.is_whole() ? "\"%s\": %.0f, " : "\"%s\": %g, ", name, value);
-  };
+Json poolings() {
+  Json names = Json::array();
+  for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::last}) {
+    names.push_back(pooling_name(pooling));
+  }
+  return names;
+}
+
+// With as many digits as a float has: 0.8, not 0.800000012.
+Json real(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%g", value);
+  return Json::number(digits);
+}
+
+Json sampling_rules() {
   const SamplerOptions usual;
-  const char* separator = "";
+  Json rules;
   for (const SamplingOption& option : sampling_options()) {
-    std::printf("%s\"%s\": {", separator, std::string(option.name).c_str());
-    print(option, "default", option.get(usual));
-    print(option, "min", option.least);
-    print(option, "max", option.most);
-    std::printf("\"above\": %s, \"integer\": %s}", text_of(option.above),
-                text_of(option.is_whole()));
-    separator = ", ";
+    const auto number = [&](double value) {
+      return option.is_whole() ? Json(static_cast<int64_t>(value)) : real(value);
+    };
+    rules[option.name] = {{"default", number(option.get(usual))},
+                          {"min", number(option.least)},
+                          {"max", number(option.most)},
+                          {"above", option.above},
+                          {"integer", option.is_whole()}};
   }
+  return rules;
 }
 
-void print_sequence_breakers() {
-  const char* separator = "";
-  for (const std::string& breaker : SamplerOptions().dry_sequence_breakers) {
-    std::printf("%s%s", separator, print(Json(breaker)).c_str());
-    separator = ", ";
-  }
+Json whole(int64_t least, int64_t most) {
+  return {{"min", least}, {"max", most}, {"integer", true}};
+}
+
+Json whole(int64_t usual, int64_t least, int64_t most) {
+  return {{"default", usual}, {"min", least}, {"max", most}, {"integer", true}};
+}
+
+Json number_rules() {
+  constexpr uint32_t kMostTokens = std::numeric_limits<uint32_t>::max();
+  const GenerationOptions usual;
+  return {{"maxTokens", whole(usual.max_tokens, 1, kMostTokens)},
+          {"maxThinkingTokens", whole(0, kMostTokens)},
+          {"logprobs", whole(0, kMaxLogprobs)},
+          {"lookup", whole(usual.n_lookup, 0, kMostGuesses)},
+          {"logitBias", {{"min", -kMostBias}, {"max", kMostBias}}},
+          {"indent", whole(0, kMostIndent)},
+          {"nCtx", whole(1, kMostTokens)},
+          // The engine does not share a cache of only one page.
+          {"kvPool", whole(2 * kDefaultPagePositions, kMostTokens)},
+          {"nThreads", whole(1, kPageThreads.most)}};
 }
 
 }  // namespace
 }  // namespace kinglet
 
 int main() {
-  std::printf("{\"kvKinds\": [");
-  kinglet::print_kv_kinds();
-  std::printf("],\n\"samplingOptions\": {");
-  kinglet::print_sampling_options();
-  std::printf("},\n\"sequenceBreakers\": [");
-  kinglet::print_sequence_breakers();
-  std::printf("]}\n");
+  using namespace kinglet;
+  Json tables = {{"kvKinds", kv_kinds()},
+                 {"poolings", poolings()},
+                 {"samplingOptions", sampling_rules()},
+                 {"sequenceBreakers", Json::array()},
+                 {"numberRules", number_rules()},
+                 {"maxUsualThreads", kPageThreads.most_usual},
+                 {"maxPictureSide", kMaxPictureSide},
+                 {"maxPicturePixels", kMaxPicturePixels}};
+  for (const std::string& breaker : SamplerOptions().dry_sequence_breakers) {
+    tables["sequenceBreakers"].push_back(breaker);
+  }
+  std::puts(print(tables).c_str());
 }

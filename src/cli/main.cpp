@@ -19,6 +19,7 @@
 #include "cli/manual.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "session/thread_choice.h"
 
 namespace kinglet::cli {
 namespace {
@@ -61,7 +62,7 @@ void add_model_options(CLI::App& command, Options& options) {
   command
       .add_option("--threads", options.n_threads,
                   "Number of threads (default: the fastest; at most half of the machine's, or 2)")
-      ->check(CLI::Range(1u, 1024u));
+      ->check(CLI::Range(1u, kProgramThreads.most));
   command.add_option("--kernels", options.kernels,
                      "Kernel set: scalar, avx2, avx-vnni, avx512-vnni; on ARM scalar, neon, "
                      "neon-dotprod, neon-i8mm (default: the fastest)");
@@ -231,7 +232,6 @@ void add_generate(Program& program) {
 void add_chat(Program& program) {
   auto [command, options] = add_command<ChatOptions>(
       program, "chat", "Chat with the model; each line is a message", chat);
-  options.generation.max_tokens = 2048;
   add_run_options(command, options.run);
   add_prompt_cache_options(command, options.run.prompt_cache);
   add_chat_options(command, options);

@@ -19,7 +19,8 @@ namespace {
 size_t threads_for(uint32_t asked) {
   if (asked > 0) return asked;
   const size_t n_hardware = std::thread::hardware_concurrency();
-  return std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
+  const size_t n_usual = std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
+  return std::min<size_t>(n_usual, kProgramThreads.most_usual);
 }
 
 // Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4". A side that is not named is

@@ -11,8 +11,11 @@
 
 namespace kinglet {
 
+constexpr size_t kMostIndent = 10;  // as in JavaScript's JSON.stringify()
+
 struct SchemaOptions {
-  // Spaces by which each level is indented, down to some depth. 0: the text has no white space.
+  // Spaces by which each level is indented, down to some depth, at most kMostIndent. 0: the text
+  // has no white space.
   size_t indent = 0;
 
   // JSON Schema lets objects have properties that it does not name, and a model that may write some

@@ -32,7 +32,9 @@ enum class FinishReason : uint8_t {
 std::string_view finish_reason_name(FinishReason reason);  // "none", "stop", …
 
 struct GenerationOptions {
-  uint32_t max_tokens = 256;
+  // Long enough for an answer with a thought. OpenAI's API has defaults of its own: a chat may fill
+  // the context, and a completion has 16 tokens.
+  uint32_t max_tokens = 2048;
   SamplerOptions sampler;
   // The whole answer must match this, unless max_tokens cuts it: only tokens that fit are sampled,
   // and the answer ends where nothing can follow. Null: any text.

@@ -106,8 +106,9 @@ Status check_biases(const std::vector<LogitBias>& biases, uint32_t vocab_size) {
       return Error{ErrorCode::invalid_argument,
                    cat("a bias names token ", token, ", the vocabulary has ", vocab_size)};
     }
-    if (!(bias >= -100 && bias <= 100)) {
-      return Error{ErrorCode::invalid_argument, cat("a bias is ", bias, ", expected -100 to 100")};
+    if (!(bias >= -kMostBias && bias <= kMostBias)) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("a bias is ", bias, ", expected ", -kMostBias, " to ", kMostBias)};
     }
   }
   return {};

@@ -15,6 +15,9 @@
 
 namespace kinglet {
 
+// Biases are from -kMostBias, which forbids a token, to kMostBias, which forces it.
+constexpr float kMostBias = 100;
+
 struct LogitBias {
   TokenId token;
   float bias;
@@ -43,7 +46,7 @@ struct SamplerOptions {
   int32_t dry_allowed_length = 2;
   int32_t dry_penalty_last_n = -1;  // how many last tokens are searched; -1: the context; 0 is off
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
-  std::vector<LogitBias> logit_bias = {};  // added to the logits of these tokens, -100 to 100
+  std::vector<LogitBias> logit_bias = {};  // added to the logits of these tokens
   uint64_t seed = 0;
 };
 

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
 
 namespace kinglet {
+
+struct ThreadLimits {
+  uint32_t most;        // that a caller may ask for
+  uint32_t most_usual;  // that are started if the caller does not ask
+};
+constexpr ThreadLimits kProgramThreads = {1024, 512};
+// In pages, each thread is a worker, which takes long to start and has memory of its own.
+constexpr ThreadLimits kPageThreads = {64, 8};
 
 // Returns the number of threads, at most `n`, that is fastest. compare(a, b) returns whether b
 // threads are clearly faster than a, with b < a. The number is halved as long as half as many

@@ -15,11 +15,10 @@ import type {
   PostedSessionOptions,
 } from './protocol.ts';
 import { plainSchema } from './plain-schema.ts';
-import { isPooling } from './pooling.ts';
 import { isNode } from './runtime.ts';
 import { samplingRules } from './sampling-rules.ts';
 import { absoluteUrl, hubRepositoryOf, postedSource } from './source.ts';
-import { kvKinds, sequenceBreakers } from './option-tables.generated.ts';
+import { kvKinds, numberRules, poolings, sequenceBreakers } from './option-tables.generated.ts';
 import type {
   ChatOptions,
   DetokenizeOptions,
@@ -50,21 +49,15 @@ interface NumberRule {
 const maxUint32 = 2 ** 32 - 1;
 const maxInt32 = 2 ** 31 - 1;
 
-const nCtxRule: NumberRule = { min: 1, max: maxUint32, integer: true };
-/** Two pages: the engine does not share a cache of only one page. */
-const smallestPool = 64;
-
 const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
-
-const penaltyRule: NumberRule = { min: -100, max: 100 };
 
 /** A number without a default is random. */
 export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default?: number }> = {
-  maxTokens: { default: 256, min: 1, max: maxInt32, integer: true },
+  maxTokens: numberRules.maxTokens,
   ...samplingRules,
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
-  logprobs: { default: -1, min: 0, max: 100, integer: true }, // -1: none are computed
-  lookup: { default: 7, min: 0, max: 7, integer: true },
+  logprobs: { ...numberRules.logprobs, default: -1 }, // none are computed
+  lookup: numberRules.lookup,
 };
 
 export const generateOptionNames = [
@@ -119,7 +112,10 @@ function checkedLogitBias(biases: Record<number, number>): [number, number][] {
   const tokens = checkedTokens(ids);
   return Object.values(biases).map((bias, i) => {
     const token = tokens[i] ?? 0;
-    return [token, checkedNumber(`logitBias of token ${String(token)}`, bias, penaltyRule)];
+    return [
+      token,
+      checkedNumber(`logitBias of token ${String(token)}`, bias, numberRules.logitBias),
+    ];
   });
 }
 
@@ -132,7 +128,7 @@ function checkedGrammar({
   PostedGenerateOptions,
   'grammar' | 'jsonSchema' | 'indent' | 'openObjects'
 > {
-  checkedNumber('indent', indent, { min: 0, max: 10, integer: true });
+  checkedNumber('indent', indent, numberRules.indent);
   if (grammar !== undefined && jsonSchema !== undefined) {
     throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
   }
@@ -190,10 +186,8 @@ export function postedLoadOptions(
     ...['chatTemplate', 'mmproj', 'prepared', 'keepPrompts'],
   ]);
   const { nThreads, kernels, nCtx, kv = 'auto', headers = {}, stallTimeout = 30_000 } = options;
-  if (nThreads !== undefined) {
-    checkedNumber('nThreads', nThreads, { min: 1, max: 64, integer: true });
-  }
-  if (nCtx !== undefined) checkedNumber('nCtx', nCtx, nCtxRule);
+  if (nThreads !== undefined) checkedNumber('nThreads', nThreads, numberRules.nThreads);
+  if (nCtx !== undefined) checkedNumber('nCtx', nCtx, numberRules.nCtx);
   if (kernels !== undefined && typeof kernels !== 'string') {
     throw new KingletError('invalid_argument', 'kernels must be the name of a kernel set');
   }
@@ -283,8 +277,8 @@ export function postedSessionOptions(
   refuseUnknown(options, ['nCtx', 'kv', 'kvPool']);
   const { kv = first.kv, kvPool } = options;
   const nCtx =
-    options.nCtx === undefined ? first.nCtx : checkedNumber('nCtx', options.nCtx, nCtxRule);
-  const poolRule = { ...nCtxRule, min: Math.max(nCtx, smallestPool) };
+    options.nCtx === undefined ? first.nCtx : checkedNumber('nCtx', options.nCtx, numberRules.nCtx);
+  const poolRule = { ...numberRules.kvPool, min: Math.max(nCtx, numberRules.kvPool.min) };
   return {
     nCtx,
     kv: checkedKv(kv),
@@ -370,10 +364,11 @@ export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
 }
 
 function checkedPooling(pooling: unknown): Pooling {
-  if (isPooling(pooling)) return pooling;
+  const found = poolings.find((known) => known === pooling);
+  if (found) return found;
   throw new KingletError(
     'invalid_argument',
-    `pooling must be "mean", "cls" or "last", not ${shown(pooling)}`,
+    `pooling must be one of ${poolings.join(', ')}, not ${shown(pooling)}`,
   );
 }
 
@@ -400,7 +395,7 @@ export function checkedDocuments(documents: unknown): string[] {
 }
 
 export function checkedThinking(maxTokens: number | undefined): number | undefined {
-  const rule: NumberRule = { min: 0, max: maxInt32, integer: true };
+  const { maxThinkingTokens: rule } = numberRules;
   return maxTokens === undefined ? undefined : checkedNumber('maxThinkingTokens', maxTokens, rule);
 }
 

@@ -378,7 +378,7 @@ export type JsonSchema = object | boolean;
 export type OnFull = 'error' | 'dropOldest' | 'shift';
 
 export interface GenerateOptions {
-  /** The most tokens to generate. Default 256. */
+  /** The most tokens to generate. Default 2048. */
   maxTokens?: number | undefined;
   /**
    * 0 always takes the most probable token, whatever the limits below say. Higher values make the

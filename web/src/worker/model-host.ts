@@ -9,7 +9,7 @@ import type {
   EngineSession,
 } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
-import { isPooling } from '../pooling.ts';
+import { poolings } from '../option-tables.generated.ts';
 import type {
   AnswerOf,
   CallName,
@@ -101,9 +101,8 @@ export class ModelHost {
   readonly #environment: HostEnvironment;
   #loaded: LoadedModel | undefined;
   readonly #sessions = new Map<number, HostedSession>();
-  /** The ids of running or waiting calls. Cancelling removes the id. */
-  readonly #wanted = new Set<number>();
-  readonly #signs = new Map<number, WantedSign>();
+  /** The running or waiting calls by their ids, with their signs. Cancelling removes a call. */
+  readonly #wanted = new Map<number, WantedSign | undefined>();
 
   readonly #handlers: { readonly [Name in CallName]: Handler<Name> } = {
     load: (takes, work) => this.#load(takes, work),
@@ -172,8 +171,7 @@ export class ModelHost {
     sign?: WantedSign | undefined;
   }): Promise<void> {
     const { post } = this.#environment;
-    this.#wanted.add(id);
-    if (sign) this.#signs.set(id, sign);
+    this.#wanted.set(id, sign);
     try {
       const answer = await this.#handlers[call](takes, {
         id,
@@ -192,7 +190,6 @@ export class ModelHost {
       );
     } finally {
       this.#wanted.delete(id);
-      this.#signs.delete(id);
     }
   }
 
@@ -200,7 +197,7 @@ export class ModelHost {
   #noticeCancelled(engine: EngineModule): Uint32Array<SharedArrayBuffer> | undefined {
     if (!canShareMemory()) {
       engine.isCancelled = (id) => {
-        const sign = this.#signs.get(id);
+        const sign = this.#wanted.get(id);
         return sign !== undefined && isRemoved(sign);
       };
       return undefined;
@@ -574,7 +571,7 @@ function describe(
     ...info,
     hasWeights: Boolean(hasWeights),
     knowsTools: model.knowsTools(toolChatTemplate || chatTemplate),
-    pooling: isPooling(pooling) ? pooling : undefined,
+    pooling: poolings.find((known) => known === pooling),
     chatTemplate: chatTemplate || undefined,
     toolChatTemplate: toolChatTemplate || undefined,
     nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,

@@ -1,6 +1,7 @@
 // Chooses a build of the engine and starts it.
 import type { EngineModule, EngineOverrides } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
+import { maxUsualThreads } from '../option-tables.generated.ts';
 import { importNode, isNode } from '../runtime.ts';
 import type { SingleThreadReason } from '../types.ts';
 import type { Simd, Variant, VariantFiles } from './variants.ts';
@@ -19,8 +20,6 @@ export interface OpenEngine {
  * bytes to try, the best first. Throws if the model cannot be loaded.
  */
 export type PlanMemory = (engine: EngineModule, nThreads: number) => Promise<readonly number[]>;
-
-const maxDefaultThreads = 8;
 
 /**
  * `kernels`: the set that the caller requires; each build has one set besides scalar. Memory that
@@ -157,7 +156,7 @@ export function chooseThreads(
   if (asked === 1) return { nThreads: 1, reason: 'requested' };
   if (!canShare) return { nThreads: 1, reason: 'not_isolated' };
   const half = Math.floor(hardware / 2);
-  const nThreads = asked ?? Math.min(maxDefaultThreads, Math.max(1, Math.min(2, hardware), half));
+  const nThreads = asked ?? Math.min(maxUsualThreads, Math.max(1, Math.min(2, hardware), half));
   return { nThreads, reason: 'one_core' };
 }
 

@@ -2,12 +2,9 @@
 // it is decoded.
 // Sources: PNG (section 5.3, 11.2.2), ITU T.81 (B.2.2), GIF89a, RFC 9649, ISO 23008-12.
 import { KingletError } from '../errors.ts';
+import { maxPicturePixels, maxPictureSide } from '../option-tables.generated.ts';
 
 export type PictureFormat = 'png' | 'jpeg' | 'webp' | 'avif' | 'bmp';
-
-/** The same limits as in src/vision/pixels.h. */
-const maxSide = 2 ** 16;
-const maxPixels = 2 ** 28;
 
 /** @throws KingletError: invalid_argument for an unknown format or too many pixels. */
 export function checkedFormat(file: Uint8Array): PictureFormat {
@@ -20,12 +17,13 @@ export function checkedFormat(file: Uint8Array): PictureFormat {
 /** @throws KingletError: invalid_argument. */
 export function checkSize(width: number, height: number): void {
   const isRight =
-    width > 0 && height > 0 && Math.max(width, height) <= maxSide && width * height <= maxPixels;
+    [width, height].every((side) => side > 0 && side <= maxPictureSide) &&
+    width * height <= maxPicturePixels;
   if (isRight) return;
   throw new KingletError(
     'invalid_argument',
     `a picture of ${String(width)} x ${String(height)} pixels, expected sides of 1 to ` +
-      `${String(maxSide)} and at most ${String(maxPixels)} pixels: scale it down first`,
+      `${String(maxPictureSide)} and at most ${String(maxPicturePixels)} pixels: scale it down first`,
   );
 }
 
