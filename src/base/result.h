@@ -30,6 +30,7 @@ enum class ErrorCode : uint8_t {
   not_finite,                // NaN or infinity where a number is needed
   invalid_grammar,           // the text of a grammar is wrong
   grammar_dead_end,          // no token can follow in a grammar that is not at its end
+  not_found,                 // the hub's repository has no such file
   cancelled,                 // the caller requested it
 };
 

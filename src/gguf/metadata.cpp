@@ -1,5 +1,6 @@
 #include "gguf/metadata.h"
 
+#include <iterator>
 #include <limits>
 
 #include "gguf/cursor.h"
@@ -16,79 +17,31 @@ MetadataArray array_at(std::span<const std::byte> bytes) {
                        bytes.subspan(kArrayHeadBytes));
 }
 
+struct TypeRow {
+  std::string_view name = "unknown";
+  size_t bytes = 0;
+  bool is_integer = false;
+};
+
+// Indexed by ValueType.
+constexpr TypeRow kTypes[] = {{"uint8", 1, true}, {"int8", 1, true},   {"uint16", 2, true},
+                              {"int16", 2, true}, {"uint32", 4, true}, {"int32", 4, true},
+                              {"float32", 4},     {"bool", 1},         {"string"},
+                              {"array"},          {"uint64", 8, true}, {"int64", 8, true},
+                              {"float64", 8}};
+
+TypeRow row_of(ValueType type) {
+  const auto row = static_cast<size_t>(type);
+  return row < std::size(kTypes) ? kTypes[row] : TypeRow();
+}
+
 }  // namespace
 
-std::string_view value_type_name(ValueType type) {
-  switch (type) {
-    case ValueType::uint8:
-      return "uint8";
-    case ValueType::int8:
-      return "int8";
-    case ValueType::uint16:
-      return "uint16";
-    case ValueType::int16:
-      return "int16";
-    case ValueType::uint32:
-      return "uint32";
-    case ValueType::int32:
-      return "int32";
-    case ValueType::float32:
-      return "float32";
-    case ValueType::boolean:
-      return "bool";
-    case ValueType::string:
-      return "string";
-    case ValueType::array:
-      return "array";
-    case ValueType::uint64:
-      return "uint64";
-    case ValueType::int64:
-      return "int64";
-    case ValueType::float64:
-      return "float64";
-  }
-  return "unknown";
-}
+std::string_view value_type_name(ValueType type) { return row_of(type).name; }
 
-size_t value_type_bytes(ValueType type) {
-  switch (type) {
-    case ValueType::uint8:
-    case ValueType::int8:
-    case ValueType::boolean:
-      return 1;
-    case ValueType::uint16:
-    case ValueType::int16:
-      return 2;
-    case ValueType::uint32:
-    case ValueType::int32:
-    case ValueType::float32:
-      return 4;
-    case ValueType::uint64:
-    case ValueType::int64:
-    case ValueType::float64:
-      return 8;
-    case ValueType::string:
-    case ValueType::array:
-      return 0;
-  }
-  return 0;
-}
+size_t value_type_bytes(ValueType type) { return row_of(type).bytes; }
 
-bool is_integer(ValueType type) {
-  switch (type) {
-    case ValueType::uint8:
-    case ValueType::int8:
-    case ValueType::uint16:
-    case ValueType::int16:
-    case ValueType::uint32:
-    case ValueType::int32:
-    case ValueType::uint64:
-    case ValueType::int64:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_integer(ValueType type) { return row_of(type).is_integer; }
 
 std::optional<uint64_t> MetadataValue::as_uint() const {
   if (type_ == ValueType::uint64) return load<uint64_t>(bytes_);

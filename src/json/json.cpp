@@ -212,21 +212,9 @@ std::string canonical_text(const Json& value) {
 }
 
 std::string_view json_type_name(Json::Type type) {
-  switch (type) {
-    case Json::Type::null:
-      return "null";
-    case Json::Type::boolean:
-      return "a boolean";
-    case Json::Type::number:
-      return "a number";
-    case Json::Type::string:
-      return "a string";
-    case Json::Type::array:
-      return "an array";
-    case Json::Type::object:
-      return "an object";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"null",     "a boolean", "a number",
+                                         "a string", "an array",  "an object"};
+  return kNames[static_cast<size_t>(type)];
 }
 
 }  // namespace kinglet

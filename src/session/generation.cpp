@@ -9,19 +9,8 @@
 namespace kinglet {
 
 std::string_view finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::none:
-      return "none";
-    case FinishReason::stop:
-      return "stop";
-    case FinishReason::length:
-      return "length";
-    case FinishReason::context:
-      return "context";
-    case FinishReason::cancelled:
-      return "cancelled";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"none", "stop", "length", "context", "cancelled"};
+  return kNames[static_cast<size_t>(reason)];
 }
 
 namespace {

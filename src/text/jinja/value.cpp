@@ -338,41 +338,14 @@ bool Value::is_true() const {
 }
 
 std::string Value::type_name() const {
-  switch (kind_) {
-    case Kind::undefined:
-      return cat("undefined ", content_ ? content_->text.bytes() : "value");
-    case Kind::none:
-      return "None";
-    case Kind::boolean:
-      return "bool";
-    case Kind::integer:
-      return "int";
-    case Kind::long_integer:
-      return "int of more than 64 bits";
-    case Kind::real:
-      return "float";
-    case Kind::text:
-      return "str";
-    case Kind::list:
-      return "list";
-    case Kind::tuple:
-      return "tuple";
-    case Kind::range:
-      return "range";
-    case Kind::dict:
-      return "dict";
-    case Kind::view:
-      return content_->text.bytes();
-    case Kind::generator:
-      return "generator";
-    case Kind::space:
-      return "namespace";
-    case Kind::function:
-    case Kind::macro:
-    case Kind::failure:
-      break;
-  }
-  return "function";
+  if (is(Kind::undefined)) return cat("undefined ", content_ ? content_->text.bytes() : "value");
+  if (is(Kind::view)) return content_->text.bytes();
+  constexpr const char* kNames[] = {
+      "",         "None",    "bool",      "int",       "int of more than 64 bits",
+      "float",    "str",     "list",      "tuple",     "range",
+      "dict",     "",        "generator", "namespace", "function",
+      "function", "function"};
+  return kNames[static_cast<size_t>(kind_)];
 }
 
 Text Value::to_text() const {
