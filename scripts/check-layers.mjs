@@ -14,6 +14,7 @@ const allowed = {
   model: ['base', 'tensor', 'gguf', 'kernels', 'kv'],
   vision: ['base', 'tensor', 'gguf', 'kernels', 'model'],
   text: ['base', 'json', 'gguf'],
+  hub: ['base', 'json', 'tensor', 'gguf'],
   schema: ['base', 'json', 'text'],
   session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
   chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session'],

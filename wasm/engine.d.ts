@@ -14,6 +14,17 @@ export interface EngineModule {
    * write the cancelledIds() meanwhile.
    */
   isCancelled?: (id: number) => boolean;
+  /**
+   * Chooses a file of a repository on the hub, by its weight type ("" for a usual one): the model, or
+   * the file that reads pictures for it. `listing`: the hub's answer, JSON. `repository`: its name, for
+   * errors.
+   */
+  pickHubFile(
+    listing: string,
+    type: string,
+    repository: string,
+    isReader: boolean,
+  ): EngineResult<string>;
   /** Kernel sets of this build, fastest first: "relaxed-simd" or "simd128", then "scalar". */
   kernelSets(): string[];
   /** The number of threads that compute: 1 in modules without threads. Loading may reduce it. */

@@ -1,5 +1,5 @@
-// The header of a file: what is in the file, and how much memory its model will take. engine.d.ts
-// describes what is bound here.
+// Files before they are loaded: which ones of a repository on the hub to load, what is in a file,
+// and how much memory its model will take. engine.d.ts describes what is bound here.
 #include <emscripten/bind.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "gguf/file.h"
 #include "gguf/split.h"
+#include "hub/repository.h"
 #include "model/embedding_table.h"
 #include "session/language_model.h"
 #include "session/memory_plan.h"
@@ -131,6 +132,14 @@ val read_header(const val& beginning, double file_bytes, const std::string& tabl
   return result;
 }
 
+val pick_hub_file(const std::string& listing, const std::string& type,
+                  const std::string& repository, bool is_reader) {
+  const auto paths = hub_paths(listing);
+  if (!paths.ok()) return failure(paths.error());
+  const auto picked = (is_reader ? pick_reader : pick_file)(paths.value(), type, repository);
+  return picked.ok() ? success(val(picked.value())) : failure(picked.error());
+}
+
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(kinglet_file_header) {
@@ -145,6 +154,7 @@ EMSCRIPTEN_BINDINGS(kinglet_file_header) {
       .function("plan", &EngineHeader::plan);
 
   function("readHeader", &read_header);
+  function("pickHubFile", &pick_hub_file);
 }
 
 }  // namespace kinglet

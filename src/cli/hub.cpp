@@ -1,7 +1,6 @@
 #include "cli/hub.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -10,26 +9,13 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/percent.h"
-#include "base/utf8.h"
-#include "gguf/header.h"
-#include "gguf/split.h"
-#include "json/json.h"
+#include "hub/repository.h"
 
 namespace kinglet::cli {
 
 namespace {
 
-// The types to choose if none is named, the first that exists: good quality at a small size.
-constexpr std::array<std::string_view, 3> kUsualTypes = {"Q4_K_M", "Q4_0", "Q8_0"};
-
-constexpr size_t kMostListed = 20;
-
 constexpr std::string_view kPrefix = "hf:";
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), to_lower);
-  return text;
-}
 
 // Encodes a part of a URL: all but RFC 3986's unreserved characters and those in `kept`.
 std::string percent_encoded(std::string_view text, std::string_view kept) {
@@ -47,53 +33,6 @@ std::string percent_encoded(std::string_view text, std::string_view kept) {
     }
   }
   return out;
-}
-
-// Whether a path is that of a model or of the first part of a split model, not of an mmproj file or
-// an importance matrix. A file that has the name of a later part is one if there is a first part
-// among `paths`, which are sorted.
-bool is_model(const std::string& path, const std::vector<std::string>& paths) {
-  const std::string name = lower(path.substr(path.rfind('/') + 1));
-  if (!is_gguf_name(path) || name.find("mmproj") != name.npos ||
-      name.find("imatrix") != name.npos) {
-    return false;
-  }
-  const std::string first = first_part(path);
-  return first == path || !std::binary_search(paths.begin(), paths.end(), first);
-}
-
-// Whether a path contains the type as a whole word: "UD-Q4_K_M" contains Q4_K_M too.
-bool names_type(const std::string& path, const std::string& type) {
-  constexpr std::string_view kBefore = "-._/";
-  constexpr std::string_view kAfter = "-./";
-  for (size_t at = path.find(type); at != path.npos; at = path.find(type, at + 1)) {
-    const size_t end = at + type.size();
-    if ((at == 0 || kBefore.find(path[at - 1]) != kBefore.npos) &&
-        (end == path.size() || kAfter.find(path[end]) != kAfter.npos)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Whether a path is harmless as a file's name and on a terminal: it stays in the folder that it is
-// joined to, has no root, no drive or stream of Windows, and no character that controls a terminal.
-bool is_plain_path(std::string_view path) {
-  for (size_t at = 0; at < path.size();) {
-    const Utf8Char character = decode_utf8(path.substr(at));
-    const char32_t code = character.code_point;
-    if (character.state != Utf8State::well_formed || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
-        code == '\\' || code == ':') {
-      return false;
-    }
-    at += character.n_bytes;
-  }
-  while (true) {
-    const std::string_view name = path.substr(0, path.find('/'));
-    if (name.find_first_not_of('.') == name.npos) return false;
-    if (name.size() == path.size()) return true;
-    path.remove_prefix(name.size() + 1);
-  }
 }
 
 bool is_name_character(char c) {
@@ -165,40 +104,7 @@ std::string without_page(std::string_view text) {
   return path ? cat(address, *path) : std::string(text);
 }
 
-// Returns the models whose paths contain the type. If several do, returns those with the shortest
-// path: longer ones name a variant.
-std::vector<std::string> matching(const std::vector<std::string>& models, std::string_view type) {
-  std::vector<std::string> found;
-  const std::string wanted = lower(std::string(type));
-  for (const std::string& path : models) {
-    const std::string stem = lower(path.substr(0, path.size() - kGgufExtension.size()));
-    if (names_type(stem, wanted)) found.push_back(path);
-  }
-  size_t shortest = SIZE_MAX;
-  for (const std::string& path : found) shortest = std::min(shortest, path.size());
-  std::erase_if(found, [&](const std::string& path) { return path.size() > shortest; });
-  return found;
-}
-
-Error not_one(std::string_view found, const std::vector<std::string>& models, std::string_view type,
-              std::string_view repository) {
-  std::string list;
-  for (size_t i = 0; i < std::min(models.size(), kMostListed); ++i) {
-    list += (i > 0 ? ", " : "") + models[i];
-  }
-  if (models.empty()) list = "no GGUF file";
-  if (models.size() > kMostListed) list += ", …";
-  const std::string asked = type.empty() ? "a model" : cat("a model of type ", type);
-  return Error{ErrorCode::invalid_argument,
-               cat(repository, " has ", found, " for ", asked, "; name one of: ", list)};
-}
-
 }  // namespace
-
-bool is_gguf_name(std::string_view path) {
-  return path.size() >= kGgufExtension.size() &&
-         equal_ignoring_case(path.substr(path.size() - kGgufExtension.size()), kGgufExtension);
-}
 
 bool is_hub_address(std::string_view text) { return without_page(text).starts_with(kPrefix); }
 
@@ -233,38 +139,6 @@ std::string hub_file_url(const HubAddress& address, std::string_view path) {
 std::string hub_listing_url(const HubAddress& address) {
   return cat(hub_base(), "/api/models/", address.repository, "/revision/",
              percent_encoded(address.revision, ""));
-}
-
-Result<std::vector<std::string>> hub_paths(std::string_view json) {
-  const auto answer = parse_json(json);
-  const Json* siblings = answer.ok() ? answer.value().find("siblings") : nullptr;
-  if (siblings == nullptr || !siblings->is_array()) {
-    return Error{ErrorCode::io, "the server does not answer as the hub does: no list of files"};
-  }
-  std::vector<std::string> paths;
-  for (const Json& file : siblings->as_array()) {
-    const std::string* path = file.find_string("rfilename");
-    if (path != nullptr && is_plain_path(*path)) paths.push_back(*path);
-  }
-  return paths;
-}
-
-Result<std::string> pick_file(const std::vector<std::string>& paths, std::string_view type,
-                              std::string_view repository) {
-  std::vector<std::string> sorted = paths;
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<std::string> models;
-  std::copy_if(paths.begin(), paths.end(), std::back_inserter(models),
-               [&](const std::string& path) { return is_model(path, sorted); });
-  std::vector<std::string_view> wanted(kUsualTypes.begin(), kUsualTypes.end());
-  if (!type.empty()) wanted = {type};
-  for (const std::string_view name : wanted) {
-    const std::vector<std::string> found = matching(models, name);
-    if (found.size() == 1) return found[0];
-    if (found.size() > 1) return not_one("several files", models, type, repository);
-  }
-  if (type.empty() && models.size() == 1) return models[0];
-  return not_one("no such file", models, type, repository);
 }
 
 }  // namespace kinglet::cli

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 
@@ -20,9 +19,6 @@ struct HubAddress {
   std::string path;
   std::string type;
 };
-
-// Whether the path of a file ends in ".gguf", in letters of any case.
-bool is_gguf_name(std::string_view path);
 
 // Whether the text begins with "hf:" or is the address of a page of the hub.
 bool is_hub_address(std::string_view text);
@@ -48,16 +44,5 @@ std::string hub_base();
 
 std::string hub_file_url(const HubAddress& address, std::string_view path);
 std::string hub_listing_url(const HubAddress& address);
-
-// Returns the paths of the files in the hub's listing, without those that parse_hub_address() would
-// refuse for their parts or characters.
-// Errors: io (`json` is no such listing).
-Result<std::vector<std::string>> hub_paths(std::string_view json);
-
-// Returns the path of the file of a weight type; of a split model the first part. Without a type,
-// returns a file of a usual type, or the only file. Errors: invalid_argument (no file matches, or
-// several do; the message lists the files).
-Result<std::string> pick_file(const std::vector<std::string>& paths, std::string_view type,
-                              std::string_view repository);
 
 }  // namespace kinglet::cli

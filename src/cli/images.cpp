@@ -8,7 +8,7 @@
 #include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/progress.h"
-#include "gguf/header.h"
+#include "hub/repository.h"
 
 namespace kinglet::cli {
 
@@ -17,19 +17,13 @@ namespace {
 Result<std::string> find_mmproj(const std::string& model) {
   KINGLET_ASSIGN(const std::string path, model_path(model));
   const std::filesystem::path folder = to_path(path).parent_path();
-  std::vector<std::string> found;
+  std::vector<std::string> files;
   std::error_code error;
   for (const auto& file :
        std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
-    const std::string name = to_utf8(file.path().filename());
-    if (name.starts_with("mmproj") && name.ends_with(kGgufExtension)) {
-      found.push_back(to_utf8(file.path()));
-    }
+    files.push_back(to_utf8(file.path()));
   }
-  if (found.size() == 1) return found[0];
-  return Error{ErrorCode::io,
-               cat("beside ", path, " are ", found.size(),
-                   " files mmproj….gguf, which read pictures for it; --mmproj FILE names one")};
+  return pick_reader(files, "", cat("the folder of ", path));
 }
 
 }  // namespace

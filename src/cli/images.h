@@ -18,9 +18,8 @@ namespace kinglet::cli {
 // Reads pictures by the mmproj file of a text model, with the threads of the run.
 class PictureFileReader {
  public:
-  // `mmproj` is the path or address of that file; "": the only file in the model's folder whose
-  // name begins with mmproj. Errors: io (there is no such file, or several); those of
-  // VisionModel::load() and check_fits().
+  // `mmproj` is the path or address of that file; "": the one in the model's folder, as on the hub.
+  // Errors: those of pick_reader(), VisionModel::load() and check_fits().
   static Result<std::unique_ptr<PictureFileReader>> open(const std::string& mmproj,
                                                          const std::string& model, Run& run);
 

@@ -19,6 +19,7 @@
 #include "cli/manual.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "hub/repository.h"
 #include "session/thread_choice.h"
 
 namespace kinglet::cli {

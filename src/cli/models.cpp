@@ -24,6 +24,7 @@
 #include "gguf/header.h"
 #include "gguf/split.h"
 #include "gguf/unusable.h"
+#include "hub/repository.h"
 
 namespace kinglet::cli {
 

@@ -86,7 +86,7 @@ describe('kinglet generate --image', () => {
   test('says what is wrong', () => {
     const options = ['generate', '-m', model, '-p', 'a', '--image'];
     const withReader = ['generate', '-m', model, '-p', 'a', '--mmproj', mmproj, '--image'];
-    expectFailure([...options, pattern], /are 0 files mmproj….gguf.*--mmproj FILE names one/);
+    expectFailure([...options, pattern], /has no mmproj file,.* set the option mmproj to that file/);
     expectFailure([...withReader, '/nowhere.png'], /cannot open \/nowhere.png/);
     expectFailure([...withReader, model], /is neither a PNG nor a JPEG file/);
     const gif = file('a.gif', Buffer.from('GIF89a'));

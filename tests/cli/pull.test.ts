@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -17,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KingletError } from '../../web/src/errors.ts';
-import { hubFileUrl, hubListingUrl, parseHubAddress, pickFile } from '../../web/src/hub.ts';
+import { hubFileUrl, hubListingUrl, parseHubAddress } from '../../web/src/hub.ts';
 import { hubAddresses, hubPages, otherPages, plainlessPaths } from '../web/hub-addresses.ts';
 import { splitModel } from '../web/split-model.ts';
 import { program, stories } from './program.ts';
@@ -393,32 +392,5 @@ describe('the program and the package', () => {
       expect((await run('pull', address)).stderr).toMatch(/ is not of the form hf:owner\/repo/);
     }
     expect(hub.urls).toEqual([]);
-  });
-
-  test('choose the same file of a list', async () => {
-    const part = (n: number, type = 'Q8_0') => `x-${type}-0000${String(n)}-of-00002.gguf`;
-    const lists = [
-      ['x-Q8_0.gguf', 'x-UD-Q8_0.gguf', 'mmproj-Q8_0.gguf', 'imatrix-Q8_0.gguf'],
-      ...[[part(1), part(2)], [part(2)], [part(1)], [part(3)], ['x-Q8_0-00000-of-00002.gguf']],
-      [`a/${part(1)}`, part(2)],
-      ['x-Q8_0-00001-of-00002.GGUF', 'x-Q8_0-00002-of-00002.GGUF'],
-      ...[['é-Q8_0.gguf', 'eee-Q8_0.gguf'], ['x_q8_0.GGUF', 'xQ8_0.gguf'], ['Q8_0/x.gguf']],
-    ];
-    for (const list of lists) {
-      hub.files = new Map(list.map((name) => [name, bytes]));
-      for (const type of ['Q8_0', 'GGUF', '']) {
-        let wanted: string | undefined;
-        try {
-          wanted = pickFile(list, type, 'owner/repo');
-        } catch {
-          // several files, or none
-        }
-        const { stdout } = await run('pull', `hf:owner/repo${type && ':'}${type}`);
-        const [first = ''] = stdout.split('\n');
-        expect(first, JSON.stringify([list, type])).toBe(wanted ? file(wanted) : '');
-        rmSync(folder, { recursive: true, force: true });
-      }
-    }
-    mkdirSync(folder, { recursive: true });
   });
 });

@@ -76,6 +76,10 @@ export class FakeEngine implements EngineModule {
     return fail('not_gguf', 'a story has no header');
   }
 
+  pickHubFile(): { error: EngineError } {
+    return fail('not_found', 'stories are not on the hub');
+  }
+
   kernelSets(): string[] {
     return ['fast', 'scalar'];
   }

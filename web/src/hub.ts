@@ -1,7 +1,6 @@
 // Addresses on the Hugging Face hub. Source: the hub's documentation of its API and of the
 // addresses of files (/resolve/, /api/models).
 import { KingletError } from './errors.ts';
-import { parsePartName, partPath } from './split.ts';
 import type { HubOptions } from './types.ts';
 
 const defaultHubBase = 'https://huggingface.co';
@@ -19,9 +18,6 @@ export interface HubRepository {
 export type HubAddress = { repository: HubRepository } & (
   { path: string; type?: undefined } | { path?: undefined; type: string }
 );
-
-/** The weight types to try if none is named, the preferred one first. */
-const usualTypes = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 
 /** Whether the text begins with "hf:" or is the address of a page of the hub. */
 export function isHubAddress(text: string): boolean {
@@ -108,99 +104,4 @@ function filesUrl({ base, name, revision }: HubRepository): string {
 /** Returns the address at which the hub lists the files of a repository. */
 export function hubListingUrl({ base, name, revision }: HubRepository): string {
   return `${base}/api/models/${name}/revision/${encodeURIComponent(revision)}`;
-}
-
-/**
- * Returns the paths in the hub's answer, without those that parseHubAddress() would refuse for
- * their parts or characters; undefined if the answer has no list of files.
- */
-export function hubPaths(answer: unknown): string[] | undefined {
-  const { siblings } = (answer ?? {}) as { siblings?: unknown };
-  if (!Array.isArray(siblings)) return undefined;
-  return (siblings as ({ rfilename?: unknown } | null)[]).flatMap((file) => {
-    const path = file?.rfilename;
-    return typeof path === 'string' && isPlainPath(path) ? [path] : [];
-  });
-}
-
-/**
- * Returns the path of the file of a weight type (of a split file, the first part). For the type "",
- * it returns a file of a usual type, or else the only file.
- *
- * @throws KingletError not_found if no file or several files match. The message lists the files.
- */
-export function pickFile(paths: readonly string[], type: string, repository: string): string {
-  const all = new Set(paths);
-  const models = paths.filter((path) => isModel(path, all));
-  const wanted = type === '' ? usualTypes : [type];
-  for (const name of wanted) {
-    const [path, other] = matching(models, name);
-    if (path !== undefined && other === undefined) return path;
-    if (other !== undefined) throw notOne('several files', models);
-  }
-  const [only, other] = models;
-  if (type === '' && only !== undefined && other === undefined) return only;
-  throw notOne('no such file', models);
-
-  function notOne(found: string, all: string[]): KingletError {
-    const asked = type === '' ? 'a model' : `a model of type ${type}`;
-    const list = all.slice(0, 20).join(', ') || 'no GGUF file';
-    return new KingletError(
-      'not_found',
-      `${repository} has ${found} for ${asked}; name one of: ${list}${all.length > 20 ? ', …' : ''}`,
-    );
-  }
-}
-
-/** The types of mmproj files to try if none is named, the preferred one first. */
-const usualReaderTypes = ['Q8_0', 'F16'];
-
-/**
- * Returns the path of the file that reads pictures for a repository's models. For the type "", it
- * returns a file of a usual type, or else the only file.
- *
- * @throws KingletError not_found if no file or several files match.
- */
-export function pickReader(paths: readonly string[], type: string, repository: string): string {
-  const readers = paths.filter((path) => /mmproj[^/]*\.gguf$/i.test(path));
-  if (readers.length === 0) {
-    throw new KingletError(
-      'not_found',
-      `${repository} has no mmproj file, which reads pictures: if this model can read pictures, ` +
-        'set the option mmproj to that file',
-    );
-  }
-  for (const name of type === '' ? usualReaderTypes : [type]) {
-    const [path, other] = matching(readers, name);
-    if (path !== undefined && other === undefined) return path;
-  }
-  const [only, other] = readers;
-  if (type === '' && only !== undefined && other === undefined) return only;
-  throw new KingletError(
-    'not_found',
-    `${repository} does not show which file reads pictures; set the option mmproj to one of: ` +
-      readers.slice(0, 20).join(', '),
-  );
-}
-
-/**
- * Returns whether the file is a model, or the first part of a split one. A file that has the name
- * of a later part is one if there is a first part.
- */
-function isModel(path: string, all: ReadonlySet<string>): boolean {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  if (!/\.gguf$/i.test(name) || /mmproj|imatrix/i.test(name)) return false;
-  const part = parsePartName(path);
-  const first = part ? partPath(part, 1) : path;
-  return first === path || !all.has(first);
-}
-
-/** Returns the files whose names have the type. Of `Q4_K_M` and `UD-Q4_K_M`, the shorter wins. */
-function matching(models: readonly string[], type: string): string[] {
-  const escaped = type.replaceAll(/[.-]/g, '\\$&');
-  const pattern = new RegExp(`(^|[-._/])${escaped}([-./]|$)`, 'i');
-  const found = models.filter((path) => pattern.test(path.replace(/\.gguf$/i, '')));
-  const lengths = found.map((path) => new TextEncoder().encode(path).length);
-  const shortest = lengths.reduce((least, length) => Math.min(least, length), Infinity);
-  return found.filter((_, i) => lengths[i] === shortest);
 }

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "fuzz/input.h"
+#include "hub/repository.h"
 
 namespace kinglet::fuzz {
 namespace {
@@ -87,18 +88,18 @@ void choose(std::vector<std::string> paths, std::string_view type) {
     const auto address = cli::parse_hub_address(cat("hf:o/r/", path));
     check(address.ok() && address.value().path == path, "a path that no address can have");
   }
-  const auto picked = cli::pick_file(paths, type, "o/r");
+  const auto picked = pick_file(paths, type, "o/r");
   std::reverse(paths.begin(), paths.end());
-  const auto again = cli::pick_file(paths, type, "o/r");
+  const auto again = pick_file(paths, type, "o/r");
   check(picked.ok() == again.ok(), "the order of a listing decides");
   if (!picked.ok()) {
-    check(picked.error().code == ErrorCode::invalid_argument, "another error than expected");
+    check(picked.error().code == ErrorCode::not_found, "another error than expected");
     return;
   }
   check(picked.value() == again.value(), "the order of a listing decides which file is chosen");
   check(std::find(paths.begin(), paths.end(), picked.value()) != paths.end(),
         "a file that the listing does not have");
-  check(cli::is_gguf_name(picked.value()), "a file that is no model");
+  check(is_gguf_name(picked.value()), "a file that is no model");
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ void hub(Bytes bytes) {
     read_address(cat("hf:", input.text(input.up_to(64))));
     json = input.rest_text();
   }
-  const auto paths = cli::hub_paths(json);
+  const auto paths = hub_paths(json);
   if (paths.ok()) return choose(paths.value(), type);
   check(paths.error().code == ErrorCode::io, "another error than expected");
 }

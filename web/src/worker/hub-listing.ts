@@ -1,61 +1,57 @@
 // Asks the hub which files a repository has.
-import { KingletError, messageOf } from '../errors.ts';
-import { hubFileUrl, hubListingUrl, hubPathOf, hubPaths, pickFile, pickReader } from '../hub.ts';
+import type { EngineModule } from '#engine';
+import { KingletError } from '../errors.ts';
+import { hubFileUrl, hubListingUrl, hubPathOf } from '../hub.ts';
 import type { HubRepository } from '../hub.ts';
-import type { NamedSource, NamedSources, PostedSource, PostedSources } from '../protocol.ts';
-import { atLeastOne } from '../source.ts';
+import type { NamedSource, PostedSource } from '../protocol.ts';
 import { Download, StaleBytes } from './download.ts';
+import { unwrap } from './engine-error.ts';
 import type { RequestOptions } from './http.ts';
 import type { Access } from './open-source.ts';
 
+/** A source, with the files of its repository in JSON if it is on the hub. */
+export type ListedSource = NamedSource | (Exclude<PostedSource, NamedSource> & { listing: string });
+
 /**
- * Returns the sources, with files in place of the hub's weight types. If the hub cannot be reached,
- * the files are chosen among those in the cache.
+ * Asks the hub for the files of a source's repository. If the hub cannot be reached, these are the
+ * files in the cache.
  *
- * @throws KingletError: not_found, and those of a request.
+ * @throws KingletError: those of a request.
  */
-export async function nameFiles(sources: PostedSources, access: Access): Promise<NamedSources> {
-  return atLeastOne(await Promise.all(sources.map((source) => nameFile(source, access))));
+export async function listed(source: PostedSource, access: Access): Promise<ListedSource> {
+  if (source.kind !== 'hub') return source;
+  return { ...source, listing: await listingOf(source.repository, access) };
 }
 
-async function nameFile(source: PostedSource, access: Access): Promise<NamedSource> {
+/**
+ * Returns the source, with a file in place of the hub's weight type: a model, or the file that reads
+ * pictures for it.
+ *
+ * @throws KingletError: not_found, io.
+ */
+export function named(
+  source: ListedSource,
+  engine: EngineModule | undefined,
+  what: 'model' | 'reader' = 'model',
+): NamedSource {
   if (source.kind !== 'hub') return source;
-  const { repository, type } = source;
-  const path = pickFile(await pathsOf(repository, access), type, repository.name);
+  if (!engine) throw new Error('only an engine can choose a file');
+  const { repository, type, listing } = source;
+  const path = unwrap(engine.pickHubFile(listing, type, repository.name, what === 'reader'));
   return { kind: 'url', url: hubFileUrl(repository, path) };
 }
 
-/** Does the same for the source of the file that reads pictures. */
-export async function nameReader(source: PostedSource, access: Access): Promise<NamedSource> {
-  if (source.kind !== 'hub') return source;
-  const { repository, type } = source;
-  const path = pickReader(await pathsOf(repository, access), type, repository.name);
-  return { kind: 'url', url: hubFileUrl(repository, path) };
-}
-
-async function pathsOf(repository: HubRepository, access: Access): Promise<string[]> {
+async function listingOf(repository: HubRepository, access: Access): Promise<string> {
   try {
-    return await listing(hubListingUrl(repository), access);
+    return await requestText(hubListingUrl(repository), access.request);
   } catch (error) {
+    if (error instanceof StaleBytes) throw new KingletError('network', error.message);
     if (!(error instanceof KingletError) || error.code !== 'network') throw error;
     const urls = ((await access.cache?.kept()) ?? []).map(({ url }) => url);
     const kept = urls.flatMap((url) => hubPathOf(repository, url) ?? []);
     if (kept.length === 0) throw error;
-    return kept;
+    return JSON.stringify({ siblings: kept.map((rfilename) => ({ rfilename })) });
   }
-}
-
-async function listing(url: string, { request }: Access): Promise<string[]> {
-  const text = await requestText(url, request).catch((error: unknown) => {
-    throw error instanceof StaleBytes ? new KingletError('network', error.message) : error;
-  });
-  try {
-    const paths = hubPaths(JSON.parse(text));
-    if (paths) return paths;
-  } catch (error) {
-    throw new KingletError('network', `${url} did not answer with JSON: ${messageOf(error)}`);
-  }
-  throw new KingletError('network', `${url} does not answer as the hub does: no list of files`);
 }
 
 /** Listings of large repositories have about 1 MB. */

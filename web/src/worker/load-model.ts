@@ -23,7 +23,7 @@ import type { ByteSource, Outcome } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
 import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
-import { nameFiles } from './hub-listing.ts';
+import { listed, named } from './hub-listing.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
 import { checkModelBytes, planMemory } from './memory-plan.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
@@ -68,14 +68,20 @@ export async function loadModel(
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
   const access = await accessTo(sources, options, environment.onWarning);
-  const named = await nameFiles(sources, access);
-  const load = new Load(named, access, options, environment);
+  const found = await Promise.all(sources.map((source) => listed(source, access)));
+  const isNamed = found.every(({ kind }) => kind !== 'hub');
+  let load: Load | undefined;
+  /** The engine chooses among the files on the hub. */
+  const loadWith = (engine?: EngineModule) => {
+    const files = () => atLeastOne(found.map((source) => named(source, engine)));
+    return (load ??= new Load(files(), access, options, environment));
+  };
   for (let attempt = 1; ; ++attempt) {
     try {
-      const opening = load.open();
+      let opening = isNamed ? loadWith().open() : undefined;
       const plan: PlanMemory = async (engine, nThreads) => {
-        await opening;
-        return load.plan(engine, nThreads);
+        await (opening ??= loadWith(engine).open());
+        return loadWith(engine).plan(engine, nThreads);
       };
       if (running) await plan(running.engine, running.engine.nPoolThreads());
       else {
@@ -85,8 +91,8 @@ export async function loadModel(
         await opening;
         running = await starting;
       }
-      const model = await load.run(running.engine);
-      return { running, model, name: model.useFileName(fileName(named[0])) };
+      const model = await loadWith(running.engine).run(running.engine);
+      return { running, model, name: model.useFileName(fileName(loadWith().sources[0])) };
     } catch (error) {
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
@@ -141,7 +147,7 @@ interface OpenFile {
 }
 
 class Load {
-  readonly #sources: NamedSources;
+  readonly sources: NamedSources;
   readonly #access: Access;
   readonly #options: PostedLoadOptions;
   readonly #progress: Progress;
@@ -160,7 +166,7 @@ class Load {
     options: PostedLoadOptions,
     { onProgress }: LoadEnvironment,
   ) {
-    this.#sources = sources;
+    this.sources = sources;
     this.#parts = sources;
     this.#options = options;
     this.#progress = new Progress(onProgress);
@@ -172,7 +178,7 @@ class Load {
 
   /** Opens the first of the given files. */
   async open(): Promise<void> {
-    this.#parts = this.#sources;
+    this.#parts = this.sources;
     this.#first = await this.#open(this.#parts[0]);
   }
 
@@ -226,7 +232,7 @@ class Load {
   async #firstHeader(engine: EngineModule, tables: TablePlace): Promise<EngineHeader | undefined> {
     const { source, reader } = this.#file();
     const header = await reader.read(engine, tables);
-    const [given] = this.#sources;
+    const [given] = this.sources;
     // A whole file may have the name of a part, too.
     if (this.#parts.length > 1 || !header?.isPart()) return header;
     this.#parts = partsOf(given);

@@ -31,7 +31,7 @@ import { unwrap } from './engine-error.ts';
 import { EngineLoop } from './engine-loop.ts';
 import { FileCache } from './cached-download.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
-import { nameFiles, nameReader } from './hub-listing.ts';
+import { listed, named } from './hub-listing.ts';
 import { accessTo, engineOptions, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
 import { canShareMemory } from './open-engine.ts';
@@ -297,11 +297,12 @@ export class ModelHost {
   ): Promise<FileDescription> {
     work.notify({ type: 'loading' });
     const access = await accessTo([source], options, () => undefined);
-    const file = await openSource((await nameFiles([source], access))[0], access);
+    const found = await listed(source, access);
+    const noPlan = () => Promise.resolve([]);
+    const { engine } = await this.#openEngine(work, 1, undefined, noPlan, options.engineUrl);
+    const file = await openSource(named(found, engine), access);
     const reader = new HeaderReader(file);
     try {
-      const noPlan = () => Promise.resolve([]);
-      const { engine } = await this.#openEngine(work, 1, undefined, noPlan, options.engineUrl);
       const header = await reader.read(engine, 'memory');
       if (!header) throw new KingletError('truncated', 'the file ends before its header does');
       try {
@@ -401,7 +402,7 @@ export class ModelHost {
       const access = await accessTo([posted], options, ({ code, message }) => {
         notify({ type: 'warning', code, message });
       });
-      return loadVision(await nameReader(posted, access), {
+      return loadVision(named(await listed(posted, access), running.engine, 'reader'), {
         ...{ access, width, onProgress },
         openModule: (fileBytes) => this.#environment.openVision(running, fileBytes, engineUrl),
         checkWanted: () => {
