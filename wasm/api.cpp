@@ -30,6 +30,11 @@ val refused(const ApiError& error, const std::string& event = "") {
   return result;
 }
 
+// Returns the refusal of a request that an error of the page around the engine ended.
+val refusal_of(const std::string& code, const std::string& message) {
+  return get(refused(openai::api_error(code, message)), "refusal");
+}
+
 val event_of(const std::string& events, bool is_last) {
   val fields = val::object();
   set(fields, "events", events);
@@ -173,6 +178,8 @@ val new_request(ApiModel model, const val& request) {
 
 EMSCRIPTEN_BINDINGS(kinglet_api) {
   using namespace emscripten;
+
+  function("refusalOf", &refusal_of);
 
   class_<EngineRequest>("EngineRequest")
       .smart_ptr<std::shared_ptr<EngineRequest>>("EngineRequest")

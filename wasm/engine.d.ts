@@ -25,6 +25,8 @@ export interface EngineModule {
     repository: string,
     isReader: boolean,
   ): EngineResult<string>;
+  /** The answer to a request of OpenAI's API that an error of the package ended. */
+  refusalOf(code: string, message: string): EngineRefusal;
   /** Kernel sets of this build, fastest first: "relaxed-simd" or "simd128", then "scalar". */
   kernelSets(): string[];
   /** The number of threads that compute: 1 in modules without threads. Loading may reduce it. */

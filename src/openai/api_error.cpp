@@ -1,29 +1,34 @@
 #include "openai/api_error.h"
 
+#include "base/ascii.h"
+
 namespace kinglet::openai {
 
 ApiError invalid(std::string message, std::string param) {
-  return {.message = std::move(message),
-          .param = std::move(param),
-          .code = std::string(error_code_name(ErrorCode::invalid_argument))};
+  ApiError error = api_error(Error{ErrorCode::invalid_argument, std::move(message)});
+  error.param = std::move(param);
+  return error;
 }
 
 ApiError api_error(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::prompt_too_long:
-    case ErrorCode::context_full:
-      return {.message = error.message, .code = "context_length_exceeded"};
-    case ErrorCode::invalid_argument:
-    case ErrorCode::invalid_grammar:
-    case ErrorCode::unsupported_feature:
-    case ErrorCode::missing_metadata:
-      return {.message = error.message, .code = std::string(error_code_name(error.code))};
-    default:
-      return {.status = 500,
-              .message = error.message,
-              .type = "server_error",
-              .code = std::string(error_code_name(error.code))};
+  return api_error(error_code_name(error.code), error.message);
+}
+
+ApiError api_error(std::string_view code, std::string message) {
+  constexpr std::string_view kTooLong[] = {"prompt_too_long", "context_full"};
+  constexpr std::string_view kOfRequest[] = {"invalid_argument", "invalid_grammar",
+                                             "unsupported_feature", "missing_metadata",
+                                             "missing_tensor"};
+  if (is_among(code, kTooLong)) {
+    return {.message = std::move(message), .code = "context_length_exceeded"};
   }
+  if (is_among(code, kOfRequest)) {
+    return {.message = std::move(message), .code = std::string(code)};
+  }
+  return {.status = code == "disposed" ? 503 : 500,
+          .message = std::move(message),
+          .type = "server_error",
+          .code = std::string(code)};
 }
 
 Json error_members(const ApiError& error) {

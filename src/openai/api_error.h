@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
@@ -22,8 +23,10 @@ struct ApiError {
 ApiError invalid(std::string message, std::string param = "");
 
 // Converts an error of the engine: to a client error (400) if the request caused it, otherwise to a
-// server error (500).
+// server error (500). `code` may also be one of the package's own: an error of the page around the
+// engine, such as "disposed" (503).
 ApiError api_error(const Error& error);
+ApiError api_error(std::string_view code, std::string message);
 
 // {"message", "type", "param", "code"}
 Json error_members(const ApiError& error);

@@ -12,6 +12,7 @@ import type {
   EngineModel,
   EngineModule,
   EnginePrompt,
+  EngineRefusal,
   EngineResult,
   EngineSampling,
   EngineSession,
@@ -78,6 +79,10 @@ export class FakeEngine implements EngineModule {
 
   pickHubFile(): { error: EngineError } {
     return fail('not_found', 'stories are not on the hub');
+  }
+
+  refusalOf(code: string): EngineRefusal {
+    return { status: 500, body: code, event: '' };
   }
 
   kernelSets(): string[] {

@@ -1,6 +1,5 @@
 // Answers HTTP requests of OpenAI's API, without a network.
 import { KingletError, messageOf } from '../errors.ts';
-import type { KingletErrorCode } from '../errors.ts';
 import type { ApiAnswer } from '../ask.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { checkedFlag } from '../options.ts';
@@ -23,6 +22,7 @@ export function createFetch(
   model: Kinglet,
   { trustContent = false }: OpenAIOptions = {},
 ): (input: RequestInfo | URL, init?: RequestInit) => Promise<Response> {
+  checkedFlag('trustContent', trustContent);
   return async (input, init) => {
     // The signal of a Request made from `init` follows this signal only while the Request is held.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
@@ -32,9 +32,7 @@ export function createFetch(
       const { method } = request;
       const path = new URL(request.url).pathname.replace(/(.)\/$/, '$1');
       const body = await request.text();
-      const trusts = checkedFlag('trustContent', trustContent);
-      const asked = { method, path, body, trustContent: trusts };
-      return responseOf(await model.ask(asked, signal));
+      return responseOf(await model.ask({ method, path, body, trustContent }, signal));
     } catch (error) {
       signal?.throwIfAborted();
       return errorResponse(error);
@@ -75,23 +73,13 @@ function jsonResponse(status: number, body: string): Response {
   return new Response(body, { status, headers: { ...headers, ...refused } });
 }
 
-/** For an error outside of the engine: of a picture, or because the model is gone. */
+/** For an error outside of the engine, which answers all others: the model is gone. */
 function errorResponse(error: unknown): Response {
-  return jsonResponse(statusOf(error), errorBody(error));
-}
-
-/** Codes that are not listed get 500. */
-const statuses: Partial<Record<KingletErrorCode, number>> = {
-  ...{ invalid_argument: 400, unsupported_feature: 400, missing_tensor: 400 },
-  ...{ disposed: 503, worker_crashed: 503 },
-};
-
-function statusOf(error: unknown): number {
-  return (error instanceof KingletError ? statuses[error.code] : undefined) ?? 500;
+  return jsonResponse(error instanceof KingletError ? 503 : 500, errorBody(error));
 }
 
 function errorBody(error: unknown): string {
-  const type = statusOf(error) < 500 ? 'invalid_request_error' : 'server_error';
   const code = error instanceof KingletError ? error.code : null;
-  return JSON.stringify({ error: { message: messageOf(error), type, param: null, code } });
+  const members = { message: messageOf(error), type: 'server_error', param: null, code };
+  return JSON.stringify({ error: members });
 }

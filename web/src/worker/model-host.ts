@@ -488,18 +488,28 @@ export class ModelHost {
     { session: sessionId, request }: TakesOf<'ask'>,
     work: CallWork<'ask'>,
   ): Promise<AnswerOf<'ask'>> {
-    if (request.method === 'POST') this.#withWeights();
     const loaded = this.#ready();
     const session = this.#sessions.get(sessionId);
     const nCtx = session?.engine.nCtx() ?? loaded.model.info().contextLength;
-    return answerRequest({
-      ...{ ...loaded, ...work, request, nCtx, onEvents: work.notify },
-      inTurn: (answer) => {
-        const open = this.#open(session);
-        const { isWanted } = this.#whileOpen(open, work);
-        return whenFree(open, () => answer(this.#open(open).engine, isWanted));
-      },
-    });
+    const sent = { events: false };
+    const onEvents = (events: string) => {
+      sent.events = true;
+      work.notify(events);
+    };
+    try {
+      if (request.method === 'POST') this.#withWeights();
+      return await answerRequest({
+        ...{ ...loaded, ...work, request, nCtx, onEvents },
+        inTurn: (answer) => {
+          const open = this.#open(session);
+          const { isWanted } = this.#whileOpen(open, work);
+          return whenFree(open, () => answer(this.#open(open).engine, isWanted));
+        },
+      });
+    } catch (error) {
+      if (sent.events || !(error instanceof KingletError)) throw error;
+      return loaded.engine.refusalOf(error.code, error.message);
+    }
   }
 }
 
