@@ -96,14 +96,12 @@ ApiResult<std::string> file_of_url(std::string_view url) {
   const size_t mark = head.rfind(';');
   std::string_view encoding = mark == head.npos ? "" : head.substr(mark + 1);
   while (!encoding.empty() && is_space(encoding.front())) encoding.remove_prefix(1);
-  if (comma == url.npos || !equal_ignoring_case(encoding, kEncoding)) {
-    return wrong_part("the data URL of a picture must begin as data:image/png;base64, does");
-  }
-  auto bytes = from_base64(url.substr(comma + 1));
-  if (!bytes || bytes->empty()) {
-    return wrong_part("the data URL of a picture holds no Base64");
-  }
-  return std::move(*bytes);
+  if (comma == url.npos) return wrong_part("the data URL of a picture has no comma");
+  const bool is_base64 = equal_ignoring_case(encoding, kEncoding);
+  const std::string_view data = url.substr(comma + 1);
+  auto bytes = is_base64 ? from_base64(data) : percent_decoded(data);
+  if (bytes && !bytes->empty()) return std::move(*bytes);
+  return wrong_part(cat("the data URL of a picture holds no ", is_base64 ? "Base64" : "data"));
 }
 
 Look one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read) {

@@ -144,6 +144,7 @@ test('a data URL may be written as browsers read it', async () => {
     `data:image/png;base64,${lines}\n`,
     `data:image/png;base64,${data.replaceAll('+', '%2B').replaceAll('/', '%2f')}`,
     `DATA:image/png;BASE64,${data}`,
+    `data:image/png,${[...pattern].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')}`,
     `  data:image/png;name=a.png; base64, ${data.replaceAll('=', '')} `,
   ]) {
     expect((await look([link(url), text('a')])).said).toBe(expected);
@@ -158,9 +159,11 @@ test('a message cannot spell where a picture is', async () => {
 test.each<[string, Part, RegExp]>([
   ['an address', link('https://example.org/a.png'), /"https:.*the server fetches nothing/],
   ['a file', link('file:///etc/passwd'), /is not a data URL/],
-  ['a URL without Base64', link('data:image/png,abc'), /must begin as data:image\/png;base64,/],
+  ['a text', link('data:image/png,abc'), /neither a PNG nor a JPEG/],
+  ['no comma', link('data:image/png'), /has no comma/],
   ['what is no Base64', link('data:image/png;base64,%%%%'), /holds no Base64/],
   ['nothing', link('data:image/png;base64,'), /holds no Base64/],
+  ['nothing, without Base64', link('data:image/png,'), /holds no data/],
   ['a GIF', image(Buffer.from('GIF89a....'), 'image/gif'), /neither a PNG nor a JPEG/],
   ['half a PNG', image(pattern.subarray(0, 60)), /cannot be read as a picture/],
   ['half a JPEG', image(turnedJpeg.subarray(0, 250)), /cannot be read as a picture/],
