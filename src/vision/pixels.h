@@ -13,9 +13,9 @@ namespace kinglet {
 
 constexpr uint32_t kChannels = 3;  // red, green, blue
 
-// Limits of input pictures: the largest side of a browser's canvas, and 1.6 GB of pixels.
+// Limits of input pictures: the largest side of a browser's canvas, and 0.8 GB of pixels.
 constexpr uint32_t kMaxPictureSide = 1 << 16;
-constexpr uint64_t kMaxPicturePixels = 1 << 29;
+constexpr uint64_t kMaxPicturePixels = 1 << 28;
 
 // A view of pixels that someone else owns, [height][width][kChannels].
 struct PictureView {

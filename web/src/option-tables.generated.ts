@@ -50,4 +50,4 @@ export const maxUsualThreads = 8;
 
 export const maxPictureSide = 65536;
 
-export const maxPicturePixels = 536870912;
+export const maxPicturePixels = 268435456;
