@@ -43,7 +43,10 @@ export function named(
 
 async function listingOf(repository: HubRepository, access: Access): Promise<string> {
   try {
-    return await requestText(hubListingUrl(repository), access.request);
+    const url = hubListingUrl(repository);
+    const text = await requestText(url, access.request);
+    if (text.includes('"siblings"')) return text;
+    throw new KingletError('network', `${url} does not answer as the hub does: no list of files`);
   } catch (error) {
     if (error instanceof StaleBytes) throw new KingletError('network', error.message);
     if (!(error instanceof KingletError) || error.code !== 'network') throw error;
