@@ -1,15 +1,11 @@
 #include "chat/conversation_fit.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/ascii.h"
 
 namespace kinglet {
 namespace {
-
-constexpr std::pair<std::string_view, OnFull> kNames[] = {
-    {"error", OnFull::error}, {"dropOldest", OnFull::drop_oldest}, {"shift", OnFull::shift}};
 
 // The attention sinks.
 constexpr uint32_t kSinks = 4;
@@ -24,13 +20,6 @@ std::vector<size_t> without(const std::vector<size_t>& runs, size_t n_runs) {
 }
 
 }  // namespace
-
-std::optional<OnFull> find_on_full(std::string_view name) {
-  for (const auto& [known, value] : kNames) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
 
 size_t count_system(const std::vector<MessagePlace>& messages) {
   const auto end = std::find_if(messages.begin(), messages.end(), [](const MessagePlace& message) {

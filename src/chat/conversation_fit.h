@@ -6,25 +6,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "text/tokenizer.h"
 
 namespace kinglet {
-
-// What happens when a conversation has no room in the context.
-enum class OnFull : uint8_t {
-  error,        // it is refused; an answer ends where the context is full
-  drop_oldest,  // the oldest exchanges are left out; an answer ends where the context is full
-  shift,        // the same, and a full context drops its older half while it is answered
-};
-
-// Returns the value called "error", "dropOldest" or "shift"; nullopt for other names.
-std::optional<OnFull> find_on_full(std::string_view name);
-
-// The names, for errors.
-constexpr std::string_view kOnFullNames = R"("error", "dropOldest" or "shift")";
 
 // What decides which messages are left out together.
 struct MessagePlace {

@@ -11,6 +11,9 @@
 namespace kinglet {
 namespace {
 
+constexpr std::pair<std::string_view, OnFull> kNames[] = {
+    {"error", OnFull::error}, {"dropOldest", OnFull::drop_oldest}, {"shift", OnFull::shift}};
+
 size_t count(std::string_view text, std::string_view mark) {
   size_t n = 0;
   for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + mark.size())) ++n;
@@ -112,6 +115,13 @@ class PromptMaker {
 };
 
 }  // namespace
+
+std::optional<OnFull> find_on_full(std::string_view name) {
+  for (const auto& [known, value] : kNames) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
 
 void ConversationPrompt::prepare(GenerationOptions& options) {
   options.images = std::move(images);

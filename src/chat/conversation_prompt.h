@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cancellation.h"
@@ -20,6 +21,19 @@
 #include "vision/image_part.h"
 
 namespace kinglet {
+
+// What happens when a conversation has no room in the context.
+enum class OnFull : uint8_t {
+  error,        // it is refused; an answer ends where the context is full
+  drop_oldest,  // the oldest exchanges are left out; an answer ends where the context is full
+  shift,        // the same, and a full context drops its older half while it is answered
+};
+
+// Returns the value called "error", "dropOldest" or "shift"; nullopt for other names.
+std::optional<OnFull> find_on_full(std::string_view name);
+
+// The names, for errors.
+constexpr std::string_view kOnFullNames = R"("error", "dropOldest" or "shift")";
 
 struct ChatMessages {
   Json list = Json::array();      // as chat templates read them

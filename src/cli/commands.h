@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "json/json.h"
 #include "session/generation.h"
 #include "session/sampler.h"
 
@@ -18,13 +19,16 @@ struct PromptCacheOptions {
   uint64_t n_mb = 1024;  // of all states; the least recently used ones are removed
 };
 
-// How a model is run.
-struct RunOptions {
+struct ModelOptions {
   std::string model;            // path of a GGUF file
   std::string tables = "auto";  // where embedding tables are: auto, memory, file
   uint32_t n_threads = 0;       // 0: the fastest number, at most half of the machine's or 2
   std::string kernels;          // "": the fastest
-  uint32_t n_ctx = 0;           // 0: the model's
+};
+
+// How a model is run.
+struct RunOptions : ModelOptions {
+  uint32_t n_ctx = 0;  // 0: the model's
   std::string kv = "auto";
   uint32_t kv_page = 0;  // positions in a page of the KV cache; 0: the cache is in one piece
   bool measures_kernels = false;
@@ -37,37 +41,34 @@ struct ImageOptions {
   std::string mmproj;              // the file that reads them; "": the one in the model's folder
 };
 
-struct GenerateOptions {
+// How answers are made.
+struct AnswerOptions {
   RunOptions run;
   SamplerChoice sampling;  // unset options are as the file recommends
-  std::string prompt;
-  ImageOptions images;  // at each <image> in the prompt; without any, in front of the prompt
-  bool add_bos = true;
-  bool parse_special = true;
   GenerationOptions generation;
-  std::string grammar;        // path of a GBNF file; "": none
-  std::string schema;         // path of a JSON schema; "": none
+  std::string schema;         // path of a JSON schema that answers must match; "": none
   bool open_objects = false;  // for the schema: see SchemaOptions
   bool show_speed = false;    // on standard error
 };
 
-struct ChatOptions {
-  RunOptions run;
-  SamplerChoice sampling;  // unset options are as the file recommends
+struct GenerateOptions : AnswerOptions {
+  std::string prompt;
+  ImageOptions images;  // at each <image> in the prompt; without any, in front of the prompt
+  bool add_bos = true;
+  bool parse_special = true;
+  std::string grammar;  // path of a GBNF file; "": none
+};
+
+struct ChatOptions : AnswerOptions {
   std::string system;
   ImageOptions images;        // of the first message
   std::string format;         // a built-in chat format; "": the file's template
   std::string chat_template;  // path of a Jinja file, used in place of both
   std::string tools;          // path of a JSON file: a list of tools as in OpenAI's API; "": none
   std::string tool_choice;    // auto, none, required or a tool's name; "": auto
-  std::string schema;         // path of a JSON schema that answers must match; "": none
-  bool open_objects = false;  // for the schema: see SchemaOptions
   bool thinking = true;
-  std::optional<uint32_t> n_thinking_most;  // tokens of a thought; nullopt: any number
   bool trust_content = false;     // control tokens spelled in messages are read as control tokens
-  std::string on_full = "error";  // see find_on_full()
-  GenerationOptions generation;
-  bool show_speed = false;  // on standard error
+  Json request = Json::object();  // further members of the requests of OpenAI's API
 };
 
 struct PrepareOptions {
@@ -94,11 +95,7 @@ struct LogprobsOptions {
   uint32_t n_greedy = 0;
 };
 
-struct EncoderOptions {
-  std::string model;
-  std::string tables = "auto";  // where embedding tables are: auto, memory, file
-  uint32_t n_threads = 0;       // 0: at most half of the machine's or 2
-  std::string kernels;          // "": the fastest
+struct EncoderOptions : ModelOptions {
   std::vector<TokenId> tokens;  // of a single text; empty: each line of standard input is a text
   bool cuts = false;            // cut texts that are longer than the model's context
 };

@@ -108,9 +108,9 @@ Status Conversation::answer(std::string_view message, const std::vector<std::str
 
 // Returns the request for the next answer.
 Json Conversation::request() const {
-  Json body = {{"messages", messages_},
-               {"max_tokens", options_.generation.max_tokens},
-               {"on_full", options_.on_full}};
+  Json body = options_.request;
+  body["messages"] = messages_;
+  body["max_tokens"] = options_.generation.max_tokens;
   if (tools_) body["tools"] = *tools_;
   if (!options_.tool_choice.empty()) body["tool_choice"] = tool_choice(options_.tool_choice);
   if (schema_) {
@@ -118,7 +118,6 @@ Json Conversation::request() const {
         {"type", "json_schema"},
         {"json_schema", {{"schema", *schema_}, {"open_objects", options_.open_objects}}}};
   }
-  if (options_.n_thinking_most) body["max_thinking_tokens"] = *options_.n_thinking_most;
   if (!options_.thinking) body["reasoning_effort"] = "none";
   return body;
 }

@@ -13,7 +13,7 @@
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/misspelling.h"
-#include "chat/conversation_fit.h"
+#include "chat/conversation_prompt.h"
 #include "cli/commands.h"
 #include "cli/hub.h"
 #include "cli/manual.h"
@@ -49,8 +49,7 @@ Command<Options> add_command(Program& program, const char* name, const char* tex
 }
 
 // Adds the options of commands that compute with a model.
-template <class Options>
-void add_model_options(CLI::App& command, Options& options) {
+void add_model_options(CLI::App& command, ModelOptions& options) {
   command
       .add_option("-m,--model", options.model, "GGUF file, or the hub address of a pulled model")
       ->required();
@@ -139,28 +138,6 @@ void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void add_stop_option(CLI::App& command, GenerationOptions& generation) {
-  command
-      .add_option("--stop", generation.stop, "Stop before this text; may be given several times")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-void add_lookup_option(CLI::App& command, GenerationOptions& generation) {
-  command
-      .add_option("--lookup", generation.n_lookup,
-                  "Tokens to guess at a time if the text repeats itself; 0: none")
-      ->check(CLI::Range(0u, kMostGuesses))
-      ->capture_default_str();
-}
-
-// Without this option each run has a random seed.
-void add_seed_option(CLI::App& command, GenerationOptions& generation) {
-  generation.sampler.seed = std::random_device()();
-  command.add_option("--seed", generation.sampler.seed,
-                     "Random seed of the sampler (default: a new one)");
-}
-
 void add_image_options(CLI::App& command, ImageOptions& images, const char* where) {
   command.add_option("--image", images.files, where)
       ->expected(1)
@@ -175,15 +152,32 @@ CLI::Option* add_chat_template(CLI::App& command, std::string& path) {
                             "File with a Jinja template, used instead of the model's");
 }
 
-// Adds the options of a schema, and returns that of its file.
-template <class Options>
-CLI::Option* add_schema_options(CLI::App& command, Options& options) {
+// Adds the options of commands that make answers, and returns that of the schema's file.
+CLI::Option* add_answer_options(CLI::App& command, AnswerOptions& options) {
+  GenerationOptions& generation = options.generation;
   CLI::Option* schema = command.add_option("--schema", options.schema,
                                            "File with a JSON schema that the answer must match");
   command
       .add_flag("--open-objects", options.open_objects,
                 "Let the schema's objects have properties of which it says nothing")
       ->needs(schema);
+  command
+      .add_option("-n,--n-tokens", generation.max_tokens, "Maximum number of tokens of an answer")
+      ->capture_default_str();
+  add_sampler_options(command, options.sampling);
+  command
+      .add_option("--stop", generation.stop, "Stop before this text; may be given several times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--lookup", generation.n_lookup,
+                  "Tokens to guess at a time if the text repeats itself; 0: none")
+      ->check(CLI::Range(0u, kMostGuesses))
+      ->capture_default_str();
+  generation.sampler.seed = std::random_device()();
+  command.add_option("--seed", generation.sampler.seed,
+                     "Random seed of the sampler (default: a new one)");
+  command.add_flag("--speed", options.show_speed, "Print tokens per second");
   return schema;
 }
 
@@ -207,25 +201,18 @@ void add_generate(Program& program) {
   add_image_options(command, options.images,
                     "PNG or JPEG file for an <image> in the prompt, or without one, before the "
                     "prompt; may be given several times");
-  command.add_option("-n,--n-tokens", options.generation.max_tokens, "Maximum number of tokens")
-      ->capture_default_str();
   command.add_flag("--bos,!--no-bos", options.add_bos,
                    "Whether to begin with BOS if the model asks for it");
   command.add_flag("--special,!--no-special", options.parse_special,
                    "Whether to recognize control tokens in the prompt");
   command.add_option("--grammar", options.grammar, "GBNF file that the answer must match");
-  add_schema_options(command, options)->excludes("--grammar");
-  add_sampler_options(command, options.sampling);
-  add_stop_option(command, options.generation);
-  add_lookup_option(command, options.generation);
+  add_answer_options(command, options)->excludes("--grammar");
   command.add_flag("--shift", options.generation.shifts_context,
                    "If the context is full, drop the older half and continue");
   command
       .add_option("--keep", options.generation.n_kept,
                   "Number of first tokens that --shift never drops")
       ->capture_default_str();
-  add_seed_option(command, options.generation);
-  command.add_flag("--speed", options.show_speed, "Print tokens per second");
   command.add_flag("--metrics", options.run.measures_kernels,
                    "Print the times of kernel calls, and statistics of the run, as JSON");
 }
@@ -244,30 +231,23 @@ void add_chat(Program& program) {
   command.add_option("--tool-choice", options.tool_choice,
                      "Whether the model calls tools: auto, none, required, or the name of a tool "
                      "that it must call (default: auto)");
-  add_schema_options(command, options);
-  command.add_option("--max-thinking-tokens", options.n_thinking_most,
-                     "Maximum number of tokens of a thought (default: any number)");
+  add_answer_options(command, options);
+  Json& request = options.request;
+  command.add_option_function<uint32_t>(
+      "--max-thinking-tokens", [&request](uint32_t n) { request["max_thinking_tokens"] = n; },
+      "Maximum number of tokens of a thought (default: any number)");
   command.add_flag("--trust-content", options.trust_content,
                    "Also recognize control tokens in messages");
   command.add_option_function<std::string>(
       "--on-full",
-      [&on_full = options.on_full](const std::string& name) {
+      [&request](const std::string& name) {
         if (!find_on_full(name)) {
           throw CLI::ValidationError("--on-full", cat("expected ", kOnFullNames));
         }
-        on_full = name;
+        request["on_full"] = name;
       },
       "What a conversation does that fills the context: error, dropOldest (leave the oldest "
       "messages out) or shift (also drop the older half of the context while answering)");
-  command
-      .add_option("-n,--n-tokens", options.generation.max_tokens,
-                  "Maximum number of tokens of an answer")
-      ->capture_default_str();
-  add_sampler_options(command, options.sampling);
-  add_stop_option(command, options.generation);
-  add_lookup_option(command, options.generation);
-  add_seed_option(command, options.generation);
-  command.add_flag("--speed", options.show_speed, "Print tokens per second");
 }
 
 void add_prompt(Program& program) {

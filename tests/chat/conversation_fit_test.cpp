@@ -62,12 +62,6 @@ TEST(ConversationFit, LeavesOutACallWithItsResultsWhereverTheyAre) {
   EXPECT_EQ(runs_of(places), "-01--0");
 }
 
-TEST(ConversationFit, KnowsTheNamesOfWhatToDo) {
-  EXPECT_EQ(find_on_full("shift"), OnFull::shift);
-  EXPECT_EQ(find_on_full("dropOldest"), OnFull::drop_oldest);
-  EXPECT_EQ(find_on_full("none"), std::nullopt);
-}
-
 // Each message has the same number of tokens.
 std::vector<size_t> fitted(std::string_view letters, size_t n_most, size_t n_each = 10) {
   const auto kept = fit_messages(places_of(letters), n_most, [&](const std::vector<size_t>& some) {

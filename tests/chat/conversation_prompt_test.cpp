@@ -197,5 +197,11 @@ TEST_F(ConversationPromptTest, SaysWhatTheTemplateDoes) {
   }
 }
 
+TEST(ConversationFit, KnowsTheNamesOfWhatToDo) {
+  EXPECT_EQ(find_on_full("shift"), OnFull::shift);
+  EXPECT_EQ(find_on_full("dropOldest"), OnFull::drop_oldest);
+  EXPECT_EQ(find_on_full("none"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace kinglet

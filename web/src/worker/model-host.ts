@@ -363,8 +363,11 @@ export class ModelHost {
     options: PostedLoadOptions,
     warn: (warning: KingletError) => void,
   ): Promise<Blob> {
-    const access = await accessTo([source], options, warn);
-    return readPrepared((await nameFiles([source], access))[0], access);
+    if (source.kind === 'hub') {
+      const address = 'hf:owner/repository/file.kprompt';
+      throw new KingletError('invalid_argument', `a prepared state is a file, such as ${address}`);
+    }
+    return readPrepared(source, await accessTo([source], options, warn));
   }
 
   async #addPrompts(
