@@ -76,7 +76,7 @@ export const chatOptionNames = [
 
 /** Expects known names only. `recommended`: the file's values, used if the caller gives none. */
 export function postedGenerateOptions(
-  options: GenerateOptions,
+  options: AnswerOptions,
   recommended: Partial<GenerateNumbers> = {},
 ): PostedGenerateOptions {
   const numberOf = (name: keyof GenerateNumbers): number => {
@@ -124,7 +124,7 @@ function checkedGrammar({
   jsonSchema,
   indent = 0,
   openObjects = false,
-}: GenerateOptions): Pick<
+}: AnswerOptions): Pick<
   PostedGenerateOptions,
   'grammar' | 'jsonSchema' | 'indent' | 'openObjects'
 > {
@@ -313,12 +313,13 @@ export function checkedSpelling(options: DetokenizeOptions): boolean {
   return checkedFlag('special', options.special ?? false);
 }
 
-export type PromptOptions = Pick<GenerateOptions, 'addBos' | 'parseSpecial'> &
+/** The options of generate() and of chat(). */
+export type AnswerOptions = Omit<GenerateOptions, 'onFull'> &
   Pick<ChatOptions, 'prefix' | 'onFull'>;
 
 export function postedPrompt(
   prompt: string | ArrayLike<number> | Conversation,
-  { addBos, parseSpecial, prefix = '', onFull = 'error' }: PromptOptions,
+  { addBos, parseSpecial, prefix = '', onFull = 'error' }: AnswerOptions,
   place: PromptPlace,
 ): PostedPrompt {
   return {

@@ -1,5 +1,12 @@
 // The messages between the page and the worker. One worker holds one model. A worker is ended by
 // terminating it, which needs no message.
+import type {
+  EngineAnswerRequest,
+  EngineConversation,
+  EngineGenerateOptions,
+  EnginePrompt,
+  EngineRequestText,
+} from '#engine';
 import type { KingletErrorCode } from './errors.ts';
 import type { HubRepository } from './hub.ts';
 import type {
@@ -13,7 +20,6 @@ import type {
   KvPages,
   LoadProgress,
   ModelInfo,
-  OnFull,
   Piece,
   Pooling,
   SessionInfo,
@@ -82,18 +88,11 @@ export type GenerateNumbers = {
   ]-?: number;
 };
 
-export interface PostedGenerateOptions extends GenerateNumbers {
-  stop: string[];
-  drySequenceBreakers: string[];
-  /** Tokens, and the numbers added to their logits. */
-  logitBias: [number, number][];
-  /** What the answer must match: GBNF, or a JSON schema as JSON. Empty: any text. */
-  grammar: string;
-  jsonSchema: string;
-  /** For the schema. */
-  indent: number;
-  openObjects: boolean;
-}
+export interface PostedGenerateOptions
+  extends
+    GenerateNumbers,
+    Omit<EngineGenerateOptions, 'id' | 'replacesContext'>,
+    Omit<EngineAnswerRequest, 'prompt' | 'maxThinkingTokens'> {}
 
 export interface PostedEmbedOptions {
   /** Undefined: the file's pooling. */
@@ -129,13 +128,7 @@ export interface Pictures {
 }
 
 /** A conversation that the engine will lay out. */
-export interface Conversation {
-  /** The variables of the chat template, including the messages, as JSON. */
-  variables: string;
-  /** JSON of OpenAI's "tool_choice", for the tools among the variables; empty: "auto". */
-  toolChoice: string;
-  /** Whether the messages' text counts as the template's own text. */
-  trustContent: boolean;
+export interface Conversation extends Omit<EngineConversation, 'saidLast' | 'pictures' | 'id'> {
   /** Undefined if there are none. */
   pictures: Pictures | undefined;
   /** A text after the conversation, as if a message said it. */
@@ -151,26 +144,14 @@ export interface PromptPlace {
 }
 
 /** A request of OpenAI's API. */
-export interface PostedRequest {
-  method: string;
-  /** Of the URL. Only its end counts, such as "/chat/completions". */
-  path: string;
-  body: string;
-  /** Whether the text of messages counts as the template's own text. */
-  trustContent: boolean;
-}
+export type PostedRequest = Omit<EngineRequestText, 'nCtx' | 'id'>;
 
 /** The prompt of a generation. In the answer to a conversation, thoughts and calls are separate. */
-export interface PostedPrompt extends PromptPlace {
+export interface PostedPrompt
+  extends PromptPlace, Omit<EnginePrompt, 'content' | 'addBos' | 'nCtx' | 'maxTokens' | 'id'> {
   content: string | Int32Array | Conversation;
   /** Undefined: true at the start of a context. */
   addBos: boolean | undefined;
-  /** Only for a string. */
-  parseSpecial: boolean;
-  /** The answer continues this, as if the model had written it. */
-  prefix: string | Int32Array;
-  /** `dropOldest` is only for a conversation. */
-  onFull: OnFull;
 }
 
 /** What a call takes, what it answers, and what it tells before its answer. */

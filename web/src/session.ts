@@ -16,7 +16,7 @@ import {
   postedPrompt,
   refuseUnknown,
 } from './options.ts';
-import type { PromptOptions } from './options.ts';
+import type { AnswerOptions } from './options.ts';
 import type { Conversation, MadeSession, PostedRequest, PromptPlace } from './protocol.ts';
 import type {
   ChatMessage,
@@ -32,7 +32,6 @@ import type {
 import type { WorkerClient } from './worker-client.ts';
 
 type Prompt = string | ArrayLike<number> | Conversation;
-type RunOptions = Omit<GenerateOptions, 'onFull'> & PromptOptions;
 
 /**
  * A context: the text that the model has read and written, stored as keys and values so that only
@@ -79,17 +78,15 @@ export class Session {
     messages: string | readonly ChatMessage[],
     options: ChatOptions = {},
   ): Generation<ChatResult> {
-    const { tools, toolChoice, variables, trustContent, ...others } = options;
-    const { onImage, maxThinkingTokens, ...generating } = others;
     const prompt = () => {
       refuseUnknown(options, chatOptionNames);
-      return conversationOf(messages, { tools, toolChoice, variables, trustContent });
+      return conversationOf(messages, options);
     };
     const place = () => ({
       replacesContext: true,
-      maxThinkingTokens: checkedThinking(maxThinkingTokens),
+      maxThinkingTokens: checkedThinking(options.maxThinkingTokens),
     });
-    return this.#generation(prompt, generating, place, onImage);
+    return this.#generation(prompt, options, place, options.onImage);
   }
 
   /**
@@ -195,7 +192,7 @@ export class Session {
 
   #generation<Result extends GenerationResult>(
     prompt: () => Prompt,
-    options: RunOptions,
+    options: AnswerOptions,
     place: () => PromptPlace,
     onImage?: ChatOptions['onImage'],
   ): Generation<Result> {
@@ -206,7 +203,7 @@ export class Session {
   #run(
     sink: GenerationSink,
     prompt: () => Prompt,
-    { addBos, parseSpecial, prefix, onFull, ...options }: RunOptions,
+    options: AnswerOptions,
     place: () => PromptPlace,
     onImage: ChatOptions['onImage'],
   ): () => void {
@@ -217,7 +214,7 @@ export class Session {
       this.#client.cancel(id);
     };
     try {
-      const posted = postedPrompt(prompt(), { addBos, parseSpecial, prefix, onFull }, place());
+      const posted = postedPrompt(prompt(), options, place());
       if (signal?.aborted) {
         sink.abort(signal.reason);
         sink.end(emptyResult(posted, options.seed));
