@@ -1,42 +1,23 @@
 // The types of the supported part of OpenAI's API. They are compatible with those of the official
 // client. Source of names and fields: the reference of that API.
 
+import type { SamplingName } from '../sampling-rules.ts';
 import type { OnFull, Pooling, ToolChoice } from '../types.ts';
 
-/** Parameters that are not in OpenAI's API: options of `generate()`, in other spelling. */
-export interface OwnSamplingParams {
-  /** `topK` of `generate()`. */
-  top_k?: number | null | undefined;
-  /** `minP` of `generate()`. */
-  min_p?: number | null | undefined;
-  /** `typicalP` of `generate()`. */
-  typical_p?: number | null | undefined;
-  /** `xtcProbability` of `generate()`. */
-  xtc_probability?: number | null | undefined;
-  /** `xtcThreshold` of `generate()`. */
-  xtc_threshold?: number | null | undefined;
-  /** `repeatPenalty` of `generate()`. */
-  repeat_penalty?: number | null | undefined;
-  /** `repeatLastN` of `generate()`. */
-  repeat_last_n?: number | null | undefined;
-  /** `dryMultiplier` of `generate()`. */
-  dry_multiplier?: number | null | undefined;
-  /** `dryBase` of `generate()`. */
-  dry_base?: number | null | undefined;
-  /** `dryAllowedLength` of `generate()`. */
-  dry_allowed_length?: number | null | undefined;
-  /** `dryPenaltyLastN` of `generate()`. */
-  dry_penalty_last_n?: number | null | undefined;
+type OpenAISampling = 'frequency_penalty' | 'presence_penalty' | 'temperature' | 'top_p';
+
+type Numbers<Names extends string> = Partial<Record<Names, number | null | undefined>>;
+
+/** Parameters that are not in OpenAI's API: options of `generate()`, with names such as `top_k` for `topK`. */
+export interface OwnSamplingParams extends Numbers<Exclude<SamplingName, OpenAISampling>> {
   /** `drySequenceBreakers` of `generate()`. */
   dry_sequence_breakers?: readonly string[] | null | undefined;
 }
 
 /** Parameters of both kinds of completion. If left out or null, `generate()`'s default applies. */
-export interface SamplingParams extends OwnSamplingParams {
+export interface SamplingParams extends OwnSamplingParams, Numbers<OpenAISampling> {
   /** Any name: there is only one model, and answers repeat the name. */
   model?: string | null | undefined;
-  frequency_penalty?: number | null | undefined;
-  presence_penalty?: number | null | undefined;
   /** For each token id, a number that is added to its logit. */
   logit_bias?: Record<string, number> | null | undefined;
   /** How many answers to make, one after the other. Default 1. */
@@ -44,8 +25,6 @@ export interface SamplingParams extends OwnSamplingParams {
   seed?: number | null | undefined;
   stop?: string | readonly string[] | null | undefined;
   stream_options?: { include_usage?: boolean; include_obfuscation?: boolean } | null | undefined;
-  temperature?: number | null | undefined;
-  top_p?: number | null | undefined;
 }
 
 export interface FunctionTool {
