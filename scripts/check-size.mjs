@@ -10,7 +10,7 @@ import { fail, root } from './tools.mjs';
 
 const maxKB = 1400;
 const maxGzippedKB = 590;
-const maxInstalledKB = 7400;
+const maxInstalledKB = 7600;
 export const sizeLimits = `≤ ${maxKB}, ≤ ${maxGzippedKB}`;
 
 /** The sizes of the modules in kilobytes, and whether each is small enough. */

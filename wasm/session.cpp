@@ -237,9 +237,8 @@ EMSCRIPTEN_BINDINGS(kinglet_session) {
       .function("save", &EngineSession::save)
       .function("reserveState", &EngineSession::reserve_state)
       .function("restore", &EngineSession::restore)
-      .function("storedPrompt",
-                select_overload<val(const std::shared_ptr<EngineAnswer>&) const>(
-                    &EngineSession::stored_prompt))
+      .function("storedPrompt", select_overload<val(const std::shared_ptr<EngineAnswer>&) const>(
+                                    &EngineSession::stored_prompt))
       .function("fork", &EngineSession::fork)
       .function("tokens", &EngineSession::tokens)
       .function("truncate", &EngineSession::truncate)

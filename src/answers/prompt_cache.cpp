@@ -29,7 +29,8 @@ bool fits(const SavedBeginning& beginning, const Session& session) {
 std::string name_of(const Session& session) {
   const SequenceBytes bytes = session.bytes();
   const auto tokens = session.tokens().first(session.n_computed());
-  const uint64_t kinds = static_cast<uint64_t>(bytes.k_kind) << 8 | static_cast<uint64_t>(bytes.v_kind);
+  const uint64_t kinds =
+      static_cast<uint64_t>(bytes.k_kind) << 8 | static_cast<uint64_t>(bytes.v_kind);
   return cat(hexadecimal(session.model().identity()), "-",
              hexadecimal(hash_bytes(std::as_bytes(tokens), kinds)), ".kprompt");
 }

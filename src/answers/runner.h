@@ -58,9 +58,9 @@ struct AppendJob {
 struct RunnerOptions {
   // Of the runner's own sessions; none: each job brings its session.
   std::optional<SequenceOptions> session = {};
-  uint32_t pool_positions = 0;  // of these sessions together; at least their n_ctx is used
-  uint32_t n_parallel = 4;      // the most answers in these sessions at a time
-  uint32_t n_joint = 8;         // the most answers that are computed in one pass
+  uint32_t pool_positions = 0;   // of these sessions together; at least their n_ctx is used
+  uint32_t n_parallel = 4;       // the most answers in these sessions at a time
+  uint32_t n_joint = 8;          // the most answers that are computed in one pass
   PromptCache* cache = nullptr;  // must outlive the runner; null: none
   // How long a batch of a prompt may take, because nothing is noticed until it ends; 0: any time.
   double batch_seconds = 0;

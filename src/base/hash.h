@@ -22,14 +22,15 @@ inline uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0xc
   const std::byte* at = bytes.data();
   const std::byte* const end = at + bytes.size();
   uint64_t hash = (seed ^ bytes.size()) * kPrime;
-  // Each word waits for the one before, so longer texts have four hashes of every fourth word, which
-  // a processor computes at the same time. Their words then follow each other in the hash.
+  // Each word waits for the one before, so longer texts have four hashes of every fourth word,
+  // which a processor computes at the same time. Their words then follow each other in the hash.
   constexpr size_t kLanes = 4;
   constexpr ptrdiff_t kStep = kLanes * sizeof(uint64_t);
   if (end - at >= 2 * kStep) {
     uint64_t lanes[kLanes] = {hash, hash + 1, hash + 2, hash + 3};
     for (; end - at >= kStep; at += kStep) {
-      for (size_t i = 0; i < kLanes; ++i) add(lanes[i], at + i * sizeof(uint64_t), sizeof(uint64_t));
+      for (size_t i = 0; i < kLanes; ++i)
+        add(lanes[i], at + i * sizeof(uint64_t), sizeof(uint64_t));
     }
     for (const uint64_t lane : lanes) {
       hash = (hash ^ lane) * kPrime;

@@ -60,7 +60,7 @@ struct ConversationPrompt {
   std::string end;                      // the template's own text at the end
   size_t n_dropped = 0;                 // messages that were left out
   std::optional<uint32_t> n_kept = {};  // tokens that a context keeps when it drops its older half
-  uint32_t n_opening = 0;  // tokens of the system messages and tools; 0: not counted
+  uint32_t n_opening = 0;               // tokens of the system messages and tools; 0: not counted
 
   // Gives the generation what it needs beside the tokens.
   void prepare(GenerationOptions& options);

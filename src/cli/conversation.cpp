@@ -124,12 +124,11 @@ Json Conversation::request() const {
 
 Result<openai::GenerationRequest> Conversation::read_request(
     const Cancellation& cancellation) const {
-  const openai::ServedModel model(
-      run_.loaded, layout_,
-      {.name = {},
-       .n_ctx = run_.session->n_ctx(),
-       .trusts_content = options_.trust_content,
-       .caches_prompts = run_.cache() != nullptr});
+  const openai::ServedModel model(run_.loaded, layout_,
+                                  {.name = {},
+                                   .n_ctx = run_.session->n_ctx(),
+                                   .trusts_content = options_.trust_content,
+                                   .caches_prompts = run_.cache() != nullptr});
   const openai::Look look =
       openai::one_by_one([&](const std::string& path) -> openai::ApiResult<PictureParts> {
         KINGLET_ASSIGN(PictureParts parts, read_picture_(path, cancellation));

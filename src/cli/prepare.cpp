@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/conversation.h"
 #include "cli/input.h"
-#include "cli/progress.h"
 #include "cli/new_file.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 #include "json/json.h"
 #include "openai/generation_request.h"
@@ -73,7 +73,8 @@ Status prepare(const PrepareOptions& options) {
   bar.clear();
   KINGLET_ASSIGN(const AlignedBuffer state, save_computed(session));
   KINGLET_TRY(write_new_file(options.output, state.bytes()));
-  std::fprintf(stderr, "%zu tokens, %.1f MB\n", prompt.size(), static_cast<double>(state.size()) / 1e6);
+  std::fprintf(stderr, "%zu tokens, %.1f MB\n", prompt.size(),
+               static_cast<double>(state.size()) / 1e6);
   return {};
 }
 

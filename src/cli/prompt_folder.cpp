@@ -59,8 +59,8 @@ Result<std::unique_ptr<PromptFolder>> PromptFolder::open(const Model& model,
   std::error_code error;
   fs::create_directories(path, error);
   if (error) {
-    return Error{ErrorCode::io, cat("cannot make the folder ", in_quotes(options.folder), ": ",
-                                    error.message())};
+    return Error{ErrorCode::io,
+                 cat("cannot make the folder ", in_quotes(options.folder), ": ", error.message())};
   }
   std::unique_ptr<PromptFolder> folder(new PromptFolder(model, path, options.n_mb << 20));
   KINGLET_TRY(folder->add_files(model));

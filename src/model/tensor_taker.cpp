@@ -46,10 +46,11 @@ Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows
   KINGLET_ASSIGN(const TensorInfo* info, take_info(name, {n_columns, n_rows, 1, 1}));
   const StoredTensor stored = file_.stored(*info);
   if (stored.file != nullptr) {
-    fill_.add_table({.name = info->name,
-                     .tensor = stored,
-                     .n_rows = static_cast<size_t>(n_rows),
-                     .row_bytes = dtype_info(info->type).row_bytes(static_cast<size_t>(n_columns))});
+    fill_.add_table(
+        {.name = info->name,
+         .tensor = stored,
+         .n_rows = static_cast<size_t>(n_rows),
+         .row_bytes = dtype_info(info->type).row_bytes(static_cast<size_t>(n_columns))});
     return EmbeddingTable(*info, stored);
   }
   KINGLET_ASSIGN(const TensorView tensor, take(name, info->shape));

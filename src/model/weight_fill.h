@@ -74,7 +74,7 @@ class WeightFill {
  private:
   struct Matrix {
     PackedMatrix form;
-    std::string_view name;            // of the matrix's tensor
+    std::string_view name;  // of the matrix's tensor
     uint64_t name_hash;
     const std::byte* tensor;          // its first byte
     size_t hash_step;                 // every row whose index is a multiple of this is hashed

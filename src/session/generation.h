@@ -50,8 +50,8 @@ struct GenerationOptions {
   bool replaces_context = false;
   // The pictures whose rows are in the prompt: see AppendOptions.
   std::vector<SharedImage> images;
-  // How many first tokens of the prompt are its system messages and tools; 0: unknown. Later prompts
-  // may begin with them, too: see PromptCache.
+  // How many first tokens of the prompt are its system messages and tools; 0: unknown. Later
+  // prompts may begin with them, too: see PromptCache.
   uint32_t n_opening = 0;
   // When the context is full, or has no room for the prompt, drop the older half of what comes
   // after its first n_kept tokens, and go on.

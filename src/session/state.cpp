@@ -69,9 +69,8 @@ Result<StateHeader> read_first_header(std::span<const std::byte> bytes) {
   if (std::string_view(header.magic, sizeof header.magic) != "KGLS")
     return corrupt("its beginning is different");
   if (header.version != kStateVersion) {
-    return Error{
-        ErrorCode::unsupported_version,
-        cat("a session's state of version ", header.version, ", expected ", kStateVersion)};
+    return Error{ErrorCode::unsupported_version, cat("a session's state of version ",
+                                                     header.version, ", expected ", kStateVersion)};
   }
   return header;
 }
