@@ -134,6 +134,24 @@ describe('chat in a terminal', () => {
     expect(await terminal.ended).toBe(0);
   });
 
+  test('loads what the server would take, and asks for the result that is missing', async () => {
+    const terminal = chat('-n', '1');
+    const path = join(folder, 'calls.json');
+    const call = (id: string, name: string) => ({
+      ...{ id, type: 'function', function: { name, arguments: '{}' } },
+    });
+    const messages = [
+      { role: 'developer', content: 'Be kind.' },
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: '', tool_calls: [call('0', 'first'), call('1', 'second')] },
+      { role: 'tool', content: 'b', tool_call_id: '1' },
+    ];
+    writeFileSync(path, JSON.stringify({ messages }));
+    await terminal.type(`/load ${path}\r`);
+    await terminal.type('/exit\r', /The next line is the result of first\.\s+> $/);
+    expect(await terminal.ended).toBe(0);
+  });
+
   test('remembers lines, for the user alone', async () => {
     const first = chat('-n', '1');
     await first.type('/help\r');
