@@ -235,41 +235,49 @@ void check_size(const Json& schema, Refusal& refusal) {
   constexpr auto kLists =
       std::to_array<std::string_view>({"allOf", "anyOf", "oneOf", "prefixItems", "items"});
   size_t n_in_all = 0;
+  visit_members(schema, [&](std::string_view at, std::string_view keyword, const Json& content) {
+    const size_t n = content.size();
+    if (n > kMostValues && keyword == "enum") {
+      refusal.set(at, cat("\"enum\" has ", n, " values, expected ", kMostValues, " at most"));
+    }
+    if (n > kMostSchemas && content.is_array() && is_among(keyword, kLists)) {
+      refusal.set(
+          at, cat("\"", keyword, "\" has ", n, " schemas, expected ", kMostSchemas, " at most"));
+    }
+    if (is_among(keyword, kDependencies) && content.is_object()) {
+      for (const auto& [name, needed] : content.as_object()) {
+        if (needed.is_array()) n_in_all += needed.size();
+      }
+    }
+    if (is_among(keyword, kCounted) && n > kMostProperties) {
+      refusal.set(
+          at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties, " at most"));
+    }
+    if (is_among(keyword, kCounted) && keyword != "required") n_in_all += n;
+    if (n_in_all > kMostPropertiesInAll) {
+      refusal.set(at, cat("the schema has more than ", kMostPropertiesInAll, " properties in all"));
+    }
+    return !refusal.is_set();
+  });
+}
+
+void visit_members(const Json& schema,
+                   const std::function<bool(std::string_view at, std::string_view keyword,
+                                            const Json& content)>& visit) {
   std::vector<std::pair<const Json*, std::string>> todo = {{&schema, "#"}};
-  while (!todo.empty() && !refusal.is_set()) {
+  while (!todo.empty()) {
     const auto [value, at] = std::move(todo.back());
     todo.pop_back();
     if (value->is_array()) {
       const Json::Array& items = value->as_array();
       for (size_t i = 0; i < items.size(); ++i) {
-        if (items[i].size() > 0) todo.push_back({&items[i], below(at, cat(i))});
+        if (items[i].size() > 0) todo.emplace_back(&items[i], below(at, cat(i)));
       }
     }
     if (!value->is_object()) continue;
     for (const auto& [keyword, content] : value->as_object()) {
-      const size_t n = content.size();
-      if (n > 0) todo.push_back({&content, below(at, keyword)});
-      if (n > kMostValues && keyword == "enum") {
-        refusal.set(at, cat("\"enum\" has ", n, " values, expected ", kMostValues, " at most"));
-      }
-      if (n > kMostSchemas && content.is_array() && is_among(keyword, kLists)) {
-        refusal.set(
-            at, cat("\"", keyword, "\" has ", n, " schemas, expected ", kMostSchemas, " at most"));
-      }
-      if (is_among(keyword, kDependencies) && content.is_object()) {
-        for (const auto& [name, needed] : content.as_object()) {
-          if (needed.is_array()) n_in_all += needed.size();
-        }
-      }
-      if (is_among(keyword, kCounted) && n > kMostProperties) {
-        refusal.set(at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties,
-                            " at most"));
-      }
-      if (is_among(keyword, kCounted) && keyword != "required") n_in_all += n;
-      if (n_in_all > kMostPropertiesInAll) {
-        refusal.set(at,
-                    cat("the schema has more than ", kMostPropertiesInAll, " properties in all"));
-      }
+      const bool goes_on = visit(at, keyword, content);
+      if (goes_on && content.size() > 0) todo.emplace_back(&content, below(at, keyword));
     }
   }
 }

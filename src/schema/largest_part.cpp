@@ -4,7 +4,6 @@
 #include <array>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/ascii.h"
 #include "base/format.h"
@@ -65,28 +64,14 @@ Part part_of(std::string_view keyword, const Json& value) {
 std::string largest_part(const Json& schema) {
   Part largest;
   std::string place = "#";
-  std::vector<std::pair<const Json*, std::string>> todo = {{&schema, "#"}};
-  while (!todo.empty()) {
-    const auto [value, at] = std::move(todo.back());
-    todo.pop_back();
-    if (value->is_array()) {
-      const Json::Array& items = value->as_array();
-      for (size_t i = 0; i < items.size(); ++i) {
-        if (items[i].size() > 0) todo.emplace_back(&items[i], below(at, cat(i)));
-      }
+  visit_members(schema, [&](std::string_view at, std::string_view keyword, const Json& content) {
+    Part part = part_of(keyword, content);
+    if (part.n_steps > largest.n_steps) {
+      largest = std::move(part);
+      place = at;
     }
-    if (!value->is_object()) continue;
-    for (const auto& [keyword, content] : value->as_object()) {
-      Part part = part_of(keyword, content);
-      if (part.n_steps > largest.n_steps) {
-        largest = std::move(part);
-        place = at;
-      }
-      if (content.size() > 0 && !is_among(keyword, kOfValues)) {
-        todo.emplace_back(&content, below(at, keyword));
-      }
-    }
-  }
+    return !is_among(keyword, kOfValues);
+  });
   if (largest.words.empty()) return "the JSON schema, at #: it is too large";
   return cat("the JSON schema, at ", place, ": it is too large, mostly because ", largest.words);
 }

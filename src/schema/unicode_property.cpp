@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 
+#include "text/character_map.h"
 #include "text/unicode_table.h"
 
 namespace kinglet::schema {
@@ -91,16 +92,6 @@ constexpr auto kProperties = std::to_array<BinaryProperty>({
     {"EComp", "Emoji_Component", 0},
     {"ExtPict", "Extended_Pictographic", 0},
 });
-
-uint32_t next_number(std::span<const uint8_t>& packed) {
-  uint32_t number = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const uint8_t byte = packed.front();
-    packed = packed.subspan(1);
-    number |= (byte & 127u) << shift;
-    if ((byte & 128) == 0) return number;
-  }
-}
 
 CharacterSet with_categories(Categories categories) {
   CharacterSet set;

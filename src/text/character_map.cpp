@@ -7,16 +7,6 @@
 namespace kinglet {
 namespace {
 
-uint32_t read_number(std::span<const uint8_t>& packed) {
-  uint32_t number = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const uint8_t byte = packed.front();
-    packed = packed.subspan(1);
-    number |= (byte & 127u) << shift;
-    if ((byte & 128) == 0) return number;
-  }
-}
-
 bool is_accent(char32_t code_point) {
   return (UnicodeTable::get().traits(code_point) & trait::kAccent) != 0;
 }
@@ -36,13 +26,23 @@ void append_letters(char32_t syllable, std::u32string& out) {
 
 }  // namespace
 
+uint32_t next_number(std::span<const uint8_t>& packed) {
+  uint32_t number = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const uint8_t byte = packed.front();
+    packed = packed.subspan(1);
+    number |= (byte & 127u) << shift;
+    if ((byte & 128) == 0) return number;
+  }
+}
+
 CharacterMap::CharacterMap(std::span<const uint8_t> packed) {
   Pair pair = {static_cast<char32_t>(-1), 0};
   while (!packed.empty()) {
-    const uint32_t head = read_number(packed);
+    const uint32_t head = next_number(packed);
     uint32_t gap = head & 3;
-    if (gap == 3) gap += read_number(packed);
-    const uint32_t n_repeats = (head & 4) != 0 ? read_number(packed) : 0;
+    if (gap == 3) gap += next_number(packed);
+    const uint32_t n_repeats = (head & 4) != 0 ? next_number(packed) : 0;
     const uint32_t zigzag = head >> 3;
     const uint32_t step = zigzag >> 1 ^ (0u - (zigzag & 1));
     for (uint32_t i = 0; i <= n_repeats; ++i) {

@@ -9,11 +9,15 @@
 
 namespace kinglet {
 
+// Takes a number from the front: seven bits per byte, the lowest bits first, bit 7 set on all bytes
+// but the last.
+uint32_t next_number(std::span<const uint8_t>& packed);
+
 // A map from code points to code points.
 class CharacterMap {
  public:
-  // `packed` has one number for each pair (from, to): seven bits per byte, the lowest bits first,
-  // bit 7 set on all bytes but the last. The fields of the number, from bit 0:
+  // `packed` has one number for each pair (from, to), as next_number() reads it. Its fields, from
+  // bit 0:
   // - 2 bits: how many code points lie between the previous `from` and this one. The value 3 means
   //   that a second number follows, to be added to the 3.
   // - 1 bit: whether a last number follows, which says how many more pairs have the same steps.

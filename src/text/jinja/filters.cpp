@@ -99,16 +99,22 @@ Result<Value> deep_attribute(const Value& of, const Value* path, const Value* ot
   return value;
 }
 
+// Returns the attribute at `path` of each element.
+Result<List> attributes_of(const Value& value, const Value* path) {
+  KINGLET_ASSIGN(const Value through, elements(value));
+  List items = through.items();
+  for (Value& item : items) {
+    KINGLET_ASSIGN(item, deep_attribute(item, path));
+  }
+  return items;
+}
+
 Result<Value> join_filter(Arguments& arguments) {
   ArgumentReader reader("join", arguments);
   const Value* separator = reader.take("d");
   const Value* path = reader.take("attribute");
   KINGLET_TRY(reader.check_end());
-  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
-  List items = through.items();
-  for (Value& item : items) {
-    KINGLET_ASSIGN(item, deep_attribute(item, path));
-  }
+  KINGLET_ASSIGN(const List items, attributes_of(filtered(arguments), path));
   return Value::text(join(items, separator == nullptr ? Text() : separator->to_text()));
 }
 
@@ -450,11 +456,7 @@ Result<Value> sum(Arguments& arguments) {
   const Value* path = reader.take("attribute");
   const Value* start = reader.take("start");
   KINGLET_TRY(reader.check_end());
-  KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
-  List items = through.items();
-  for (Value& item : items) {
-    KINGLET_ASSIGN(item, deep_attribute(item, path));
-  }
+  KINGLET_ASSIGN(const List items, attributes_of(filtered(arguments), path));
   return sum_of(items, start == nullptr ? Value::integer(0) : *start);
 }
 
