@@ -116,14 +116,6 @@ Status Session::append(std::span<const TokenId> tokens, Output output,
   return {};
 }
 
-Status Session::append_image(const SharedImage& image, Output output,
-                             const Cancellation& cancellation) {
-  KINGLET_TRY(begin(image_tokens(*image),
-                    {.output = output, .cancellation = cancellation, .images = {&image, 1}}));
-  while (appending_) KINGLET_TRY(advance());
-  return {};
-}
-
 Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& options) {
   KINGLET_TRY(abandon());
   // First all that can fail, without changing anything; then the change.

@@ -65,10 +65,6 @@ class Session {
   Status append(std::span<const TokenId> tokens, Output output = Output::logits,
                 const Cancellation& cancellation = {});
 
-  // The same with the rows of a picture. ErrorCode: those of append() and of check_image().
-  Status append_image(const SharedImage& image, Output output = Output::logits,
-                      const Cancellation& cancellation = {});
-
   // Begins the same without computing: advance() computes one batch at a time, so that the caller
   // can stop between batches. An unfinished earlier append is abandoned. Errors: those of append()
   // and of check_image(); invalid_argument (rows of a picture that is neither given nor held);

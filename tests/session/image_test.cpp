@@ -26,6 +26,15 @@ std::vector<TokenId> text(size_t n, uint32_t seed = 0) {
   return tokens;
 }
 
+Status append_image(Session& session, const SharedImage& image, Output output = Output::logits,
+                    const Cancellation& cancellation = {}) {
+  KINGLET_TRY(
+      session.begin(image_tokens(*image),
+                    {.output = output, .cancellation = cancellation, .images = {&image, 1}}));
+  while (session.n_left() > 0) KINGLET_TRY(session.advance());
+  return {};
+}
+
 struct Kind {
   const char* model;
   bool sees_all;
@@ -112,7 +121,7 @@ TEST_P(EachImageModel, NumbersDoNotDependOnBatches) {
     ASSERT_TRUE(in_parts->begin(part, {.images = {&first_, 1}}).ok());
     while (in_parts->n_left() > 0) ASSERT_TRUE(in_parts->advance(3).ok());
   }
-  ASSERT_TRUE(in_parts->append_image(second_, Output::none).ok());
+  ASSERT_TRUE(append_image(*in_parts, second_, Output::none).ok());
   EXPECT_EQ(logits_after(*in_parts, text(4, 2)), expected);
 }
 
@@ -256,7 +265,7 @@ TEST_P(EachImageModel, AnErrorLeavesTheSessionAsItWas) {
   const auto appended = [&](const auto& change) {
     ImageRows rows = *image(5, 2, 2);
     change(rows);
-    return one->append_image(std::make_shared<const ImageRows>(std::move(rows)));
+    return append_image(*one, std::make_shared<const ImageRows>(std::move(rows)));
   };
   check(appended([](ImageRows& rows) { rows.width += 1; }), ErrorCode::wrong_shape);
   check(appended([](ImageRows& rows) { rows.rows.pop_back(); }), ErrorCode::invalid_argument);
@@ -264,8 +273,8 @@ TEST_P(EachImageModel, AnErrorLeavesTheSessionAsItWas) {
   check(appended([](ImageRows& rows) { rows.rows.clear(); }), ErrorCode::invalid_argument);
   check(appended([](ImageRows& rows) { rows.rows[7] = std::numeric_limits<float>::infinity(); }),
         ErrorCode::not_finite);
-  check(one->append_image(image(6, 16, 16)), ErrorCode::context_full);
-  check(one->append_image(std::make_shared<const ImageRows>()), ErrorCode::invalid_argument);
+  check(append_image(*one, image(6, 16, 16)), ErrorCode::context_full);
+  check(append_image(*one, std::make_shared<const ImageRows>()), ErrorCode::invalid_argument);
   // Rows of an unknown picture.
   const auto unknown = image_tokens(*image(7, 2, 2));
   check(one->append(unknown), ErrorCode::invalid_argument);
@@ -288,7 +297,7 @@ TEST_P(EachImageModel, CancelledBetweenBatchesItIsAsItWas) {
   EXPECT_EQ(one->n_positions(), 5u);
   EXPECT_TRUE(one->images().empty());
   std::atomic<uint32_t> cancelled{7};
-  EXPECT_EQ(one->append_image(second_, Output::logits, {&cancelled, 7}).error().code,
+  EXPECT_EQ(append_image(*one, second_, Output::logits, {&cancelled, 7}).error().code,
             ErrorCode::cancelled);
   EXPECT_EQ(one->n_positions(), 5u);
   EXPECT_TRUE(one->images().empty());
@@ -306,7 +315,7 @@ TEST_P(EachImageModel, CancelledBetweenBatchesItIsAsItWas) {
 TEST_P(EachImageModel, ThePictureMayFillTheContext) {
   const auto one = session(8, 12 + 5);
   ASSERT_TRUE(one->append(text(5), Output::none).ok());
-  ASSERT_TRUE(one->append_image(first_).ok());
+  ASSERT_TRUE(append_image(*one, first_).ok());
   EXPECT_EQ(one->append(text(1)).error().code, ErrorCode::context_full);
   const std::vector<float> found(one->logits().begin(), one->logits().end());
   EXPECT_LT(difference(found, fresh(joined({text(5), image_tokens(*first_)}), {first_})), kClose);
@@ -433,7 +442,7 @@ TEST(Images, WhereLinesAndColumnsAreCountedNothingIsShifted) {
   ThreadPool pool;
   const auto session = make_session(loaded, pool, {.n_ctx = 64});
   ASSERT_TRUE(session->append(text(9)).ok());
-  ASSERT_TRUE(session->append_image(make_image(loaded.model, 1, 4, 3)).ok());
+  ASSERT_TRUE(append_image(*session, make_image(loaded.model, 1, 4, 3)).ok());
   const Status shifted = session->shift(2, 3);
   ASSERT_FALSE(shifted.ok());
   EXPECT_EQ(shifted.error().code, ErrorCode::unsupported_feature);
