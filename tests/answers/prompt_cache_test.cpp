@@ -60,6 +60,24 @@ struct Answered {
   AnswerCounts counts;
 };
 
+Answered answer_in(Session& session, const LanguageModel& loaded, const Tokens& prompt,
+                   uint32_t n_opening, PromptCache* cache) {
+  GenerationOptions options;
+  options.max_tokens = 6;
+  options.sampler.temperature = 0;
+  options.replaces_context = true;
+  options.n_opening = n_opening;
+  auto answer = Answer::start(session, *loaded.tokenizer, prompt, options, {}, cache);
+  EXPECT_TRUE(answer.ok());
+  Answered answered;
+  for (AnswerEvent event; !event.is_last();) {
+    event = std::move(answer.value().step().value());
+    if (event.has_token()) answered.tokens.push_back(event.token.token);
+    answered.counts = event.counts;
+  }
+  return answered;
+}
+
 class PromptCacheTest : public testing::Test {
  protected:
   std::unique_ptr<Session> session(SequenceOptions options = {.n_ctx = 512}) {
@@ -67,20 +85,7 @@ class PromptCacheTest : public testing::Test {
   }
 
   Answered answer(Session& session, const Tokens& prompt, uint32_t n_opening, PromptCache* cache) {
-    GenerationOptions options;
-    options.max_tokens = 6;
-    options.sampler.temperature = 0;
-    options.replaces_context = true;
-    options.n_opening = n_opening;
-    auto answer = Answer::start(session, *loaded.tokenizer, prompt, options, {}, cache);
-    EXPECT_TRUE(answer.ok());
-    Answered answered;
-    for (AnswerEvent event; !event.is_last();) {
-      event = std::move(answer.value().step().value());
-      if (event.has_token()) answered.tokens.push_back(event.token.token);
-      answered.counts = event.counts;
-    }
-    return answered;
+    return answer_in(session, loaded, prompt, n_opening, cache);
   }
 
   Tokens answer_alone(const Tokens& prompt, SequenceOptions options = {.n_ctx = 512}) {
@@ -187,6 +192,41 @@ TEST_F(PromptCacheTest, KeepsTheKindsApart) {
   EXPECT_EQ(answer(*session(small), prompt_of(600), 0, &cache).counts.n_cached, kOpening);
   EXPECT_EQ(answer(*session(), prompt_of(700), 0, &cache).counts.n_cached, kOpening);
 }
+
+// Windows keep only some rows, and recurrent layers a state that cannot go back.
+class PromptCacheOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(PromptCacheOf, StartsWhereTheStateWasStored) {
+  auto file = load_gguf(with_long_context(read_fixture(GetParam())));
+  ASSERT_TRUE(file.ok());
+  const auto loaded = std::move(load_language_model(std::move(file.value())).value());
+  const auto n_tokens = static_cast<TokenId>(loaded.model.config().vocab_size);
+  const auto prompt = [&](TokenId question) {
+    Tokens tokens;
+    for (TokenId i = 0; i < 300; ++i) tokens.push_back((i * 37 + i / 7) % n_tokens);
+    for (TokenId i = 0; i < 9; ++i) tokens.push_back((question + i) % n_tokens);
+    return tokens;
+  };
+  ThreadPool pool;
+  const SequenceOptions options{.n_ctx = 400};
+  Storage storage;
+  PromptCache cache(loaded.model, storage);
+  answer_in(*make_session(loaded, pool, options), loaded, prompt(1), 300, &cache);
+  ASSERT_EQ(storage.states.size(), 1u);
+  for (const TokenId question : {20, 40}) {
+    const auto session = make_session(loaded, pool, options);
+    const Answered answered = answer_in(*session, loaded, prompt(question), 300, &cache);
+    EXPECT_EQ(answered.counts.n_cached, 300u);
+    const auto other = make_session(loaded, pool, options);
+    EXPECT_EQ(answered.tokens, answer_in(*other, loaded, prompt(question), 0, nullptr).tokens);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, PromptCacheOf,
+                         testing::Values("arch/gemma3.gguf", "arch/gemma4.gguf", "hybrid/lfm2.gguf",
+                                         "hybrid/qwen35.gguf", "hybrid/falcon-h1.gguf",
+                                         "hybrid/nemotron_h-Q4_0.gguf"),
+                         [](const auto& test) { return test_name(test.param); });
 
 // A state is of one file, down to a single weight. Where tables are and how weights are packed does
 // not matter.

@@ -19,6 +19,8 @@ import { accessibilityFaults, beyondTheEdge } from './demo-page.ts';
 import { addPacked, installPacked } from './packed.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
+const chatTemplate = '{% for m in messages %}{{ m.content }}\n{% endfor %}';
+
 let browser: Browser;
 let folder: string;
 let program: string;
@@ -221,5 +223,33 @@ describe('kinglet', () => {
     const file = kinglet('new', 'full/notes.txt');
     expect(file.stderr).toMatch(/notes\.txt cannot be used as a folder: ENOTDIR/);
     expect(readFileSync(place('full/notes.txt'), 'utf8')).toBe('mine');
+  });
+
+  it('prepares the beginning of a conversation', () => {
+    const place = (name: string) => join(folder, name);
+    writeFileSync(place('model.gguf'), withChatTemplate(readFileSync(storyModel), chatTemplate));
+    writeFileSync(place('system.txt'), 'You tell stories to children. '.repeat(9));
+    writeFileSync(place('messages.json'), '[{"role": "user", "content": "Tell me one."}]');
+    const model = ['prepare', '-m', 'model.gguf'];
+    const given = ['--system', 'system.txt', '--messages', 'messages.json', '--kv', 'q8'];
+    const made = kinglet(...model, ...given, '-o', 'page.kprompt');
+    expect(made).toMatchObject({
+      status: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/MB\n$/) as string,
+    });
+    expect(readFileSync(place('page.kprompt'), 'latin1')).toMatch(/^KGLS/);
+    for (const [args, message] of [
+      [model, /^kinglet: --output is missing\n$/],
+      [[...model, '-o', 'x', '--system', 'none.txt'], /^kinglet: ENOENT.*none\.txt/],
+      [[...model, '-o', 'x', '--tools', 'system.txt'], /^kinglet: system\.txt: .*JSON/],
+    ] as const) {
+      expect(kinglet(...args)).toMatchObject({
+        status: 1,
+        stderr: expect.stringMatching(message) as string,
+      });
+    }
+    expect(existsSync(place('x'))).toBe(false);
+    expect(kinglet('prepare', '--help').stdout).toMatch(/^Usage: kinglet prepare /);
   });
 });

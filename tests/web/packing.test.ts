@@ -55,6 +55,7 @@ describe('the packed package', () => {
       ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
       ...[
         'bin/kinglet.mjs',
+        'bin/prepare.mjs',
         'demo/models/README.md',
         'dist/third-party-licenses.txt',
         'package.json',
