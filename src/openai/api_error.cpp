@@ -19,16 +19,14 @@ ApiError api_error(std::string_view code, std::string message) {
   constexpr std::string_view kOfRequest[] = {"invalid_argument", "invalid_grammar",
                                              "unsupported_feature", "missing_metadata",
                                              "missing_tensor"};
+  ApiError error{.message = std::move(message), .code = std::string(code)};
   if (is_among(code, kTooLong)) {
-    return {.message = std::move(message), .code = "context_length_exceeded"};
+    error.code = "context_length_exceeded";
+  } else if (!is_among(code, kOfRequest)) {
+    error.status = code == "disposed" ? 503 : 500;
+    error.type = "server_error";
   }
-  if (is_among(code, kOfRequest)) {
-    return {.message = std::move(message), .code = std::string(code)};
-  }
-  return {.status = code == "disposed" ? 503 : 500,
-          .message = std::move(message),
-          .type = "server_error",
-          .code = std::string(code)};
+  return error;
 }
 
 Json error_members(const ApiError& error) {
