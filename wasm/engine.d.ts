@@ -481,7 +481,6 @@ export interface EngineImageRows {
 export interface EngineStoredPrompt {
   name: string;
   nTokens: number;
-  nBytes: number;
 }
 
 export interface EngineSession extends EngineHandle {

@@ -156,7 +156,6 @@ val EngineSession::stored_prompt(const std::vector<TokenId>& prompt) const {
   val fields = val::object();
   set(fields, "name", found->name);
   set(fields, "nTokens", to_number(found->beginning.tokens.size()));
-  set(fields, "nBytes", to_number(found->beginning.n_bytes));
   return fields;
 }
 

@@ -13,11 +13,14 @@ namespace kinglet {
 // word, the hash is folded so that high bits reach low ones. `seed`: the hash of the bytes before.
 inline uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0xcbf29ce484222325u) {
   constexpr uint64_t kPrime = 0x100000001b3u;
-  const auto add = [](uint64_t& hash, const std::byte* data, size_t n) {
-    uint64_t word = 0;
-    std::memcpy(&word, data, n);
+  const auto add_word = [](uint64_t& hash, uint64_t word) {
     hash = (hash ^ word) * kPrime;
     hash ^= hash >> 32;
+  };
+  const auto add = [&](uint64_t& hash, const std::byte* data, size_t n) {
+    uint64_t word = 0;
+    std::memcpy(&word, data, n);
+    add_word(hash, word);
   };
   const std::byte* at = bytes.data();
   const std::byte* const end = at + bytes.size();
@@ -32,10 +35,7 @@ inline uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0xc
       for (size_t i = 0; i < kLanes; ++i)
         add(lanes[i], at + i * sizeof(uint64_t), sizeof(uint64_t));
     }
-    for (const uint64_t lane : lanes) {
-      hash = (hash ^ lane) * kPrime;
-      hash ^= hash >> 32;
-    }
+    for (const uint64_t lane : lanes) add_word(hash, lane);
   }
   while (at < end) {
     const size_t n = end - at < 8 ? static_cast<size_t>(end - at) : sizeof(uint64_t);

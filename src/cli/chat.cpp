@@ -1,8 +1,8 @@
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +16,6 @@
 #include "cli/input.h"
 #include "cli/markdown.h"
 #include "cli/new_file.h"
-#include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/terminal.h"

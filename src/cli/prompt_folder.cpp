@@ -89,7 +89,7 @@ Result<AlignedBuffer> PromptFolder::read(const std::string& name) {
 }
 
 void PromptFolder::write(const std::string& name, std::span<const std::byte> state) {
-  if (state.size() > most_bytes_) return;
+  if (state.size() > most_bytes_) return cache_.remove(name);
   make_room(state.size());
   const std::string path = to_utf8(folder_ / to_path(name));
   if (const Status status = write_new_file(path, state); !status.ok()) {

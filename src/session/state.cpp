@@ -227,8 +227,7 @@ Result<SavedBeginning> read_beginning(const Model& model, std::span<const std::b
   }
   SavedBeginning beginning{.tokens = std::vector<TokenId>(header.n_tokens),
                            .k_kind = static_cast<KvKind>(header.k_kind),
-                           .v_kind = static_cast<KvKind>(header.v_kind),
-                           .n_bytes = header.n_bytes};
+                           .v_kind = static_cast<KvKind>(header.v_kind)};
   read_values(bytes.subspan(sizeof header), beginning.tokens);
   return beginning;
 }

@@ -65,7 +65,6 @@ struct SavedBeginning {
   std::vector<TokenId> tokens;
   KvKind k_kind;
   KvKind v_kind;
-  uint64_t n_bytes;  // of the whole state
 };
 
 // The first bytes of a state that read_beginning() needs if it has at most n_tokens.
