@@ -21,7 +21,8 @@ bool is_beginning_of(std::span<const TokenId> prompt, const SavedBeginning& begi
 
 bool fits(const SavedBeginning& beginning, const Session& session) {
   const SequenceBytes bytes = session.bytes();
-  return beginning.k_kind == bytes.k_kind && beginning.v_kind == bytes.v_kind &&
+  return beginning.model == session.model().identity(session.n_ctx()) &&
+         beginning.k_kind == bytes.k_kind && beginning.v_kind == bytes.v_kind &&
          beginning.tokens.size() <= session.n_ctx();
 }
 
@@ -31,7 +32,7 @@ std::string name_of(const Session& session) {
   const auto tokens = session.tokens().first(session.n_computed());
   const uint64_t kinds =
       static_cast<uint64_t>(bytes.k_kind) << 8 | static_cast<uint64_t>(bytes.v_kind);
-  return cat(hexadecimal(session.model().identity()), "-",
+  return cat(hexadecimal(session.model().identity(session.n_ctx())), "-",
              hexadecimal(hash_bytes(std::as_bytes(tokens), kinds)), ".kprompt");
 }
 

@@ -39,6 +39,13 @@ const RopeTable& Model::rope_table(Rotation rotation, uint32_t n_ctx) const {
   return n_ctx > config_.rope.original_context ? long_rope_ : rope_;
 }
 
+uint64_t Model::identity(uint32_t n_ctx) const {
+  constexpr uint64_t kLong = 0x9e3779b97f4a7c15;  // arbitrary
+  const bool has_long_factors = weights_.long_rope_factors != nullptr;
+  const bool is_long = has_long_factors && n_ctx > config_.rope.original_context;
+  return file_.header_hash() ^ weights_hash_ ^ (is_long ? kLong : 0);
+}
+
 Status check_has_weights(const Model& model) {
   if (model.has_weights()) return {};
   return Error{

@@ -45,7 +45,8 @@ class Model {
 
   // A hash of the header and of all weights, as the file has them, so it is the same on every
   // machine. Of a table that is read by rows, which may stay in the file, it is that of a sample.
-  uint64_t identity() const { return file_.header_hash() ^ weights_hash_; }
+  // Contexts of up to n_ctx positions are rotated differently if this differs.
+  uint64_t identity(uint32_t n_ctx) const;
 
   // The angles of a rotation other than none, in a context of up to n_ctx positions.
   const RopeTable& rope_table(Rotation rotation, uint32_t n_ctx) const;

@@ -42,7 +42,7 @@ StateHeader header_of(const Session& session, uint32_t n_tokens) {
   StateHeader header{.magic = {'K', 'G', 'L', 'S'},
                      .version = kStateVersion,
                      .checksum = 0,
-                     .model = session.model().identity(),
+                     .model = session.model().identity(session.n_ctx()),
                      .n_recurrent = session.model().state_shape().n_recurrent,
                      .position_bytes = rows.position_bytes(),
                      .k_kind = static_cast<uint32_t>(rows.k_kind),
@@ -85,8 +85,9 @@ Result<StateHeader> read_header(std::span<const std::byte> bytes) {
   return header;
 }
 
+// Checks that the state was saved with this model, in any context.
 Status check_model(const StateHeader& found, const Model& model) {
-  if (found.model == model.identity()) return {};
+  if (found.model == model.identity(0) || found.model == model.identity(UINT32_MAX)) return {};
   return Error{ErrorCode::wrong_shape, "the state was saved with another model"};
 }
 
@@ -94,6 +95,13 @@ Status check_model(const StateHeader& found, const Model& model) {
 Status check_shape(const StateHeader& found, const Session& session) {
   KINGLET_TRY(check_model(found, session.model()));
   const StateHeader expected = header_of(session, session.n_positions());
+  if (found.model != expected.model) {
+    return Error{ErrorCode::wrong_shape,
+                 cat("the state and a context of ", session.n_ctx(),
+                     " positions are on different sides of the ",
+                     session.model().config().rope.original_context,
+                     " positions above which the model rotates keys differently")};
+  }
   const auto kind_name = [](uint32_t kind) -> std::string_view {
     return kind < kNKvKinds ? kv_kind_info(static_cast<KvKind>(kind)).name : "an unknown kind";
   };
@@ -225,7 +233,8 @@ Result<SavedBeginning> read_beginning(const Model& model, std::span<const std::b
       bytes.size() < beginning_bytes(header.n_tokens)) {
     return corrupt(cat("only the first ", bytes.size(), " bytes"));
   }
-  SavedBeginning beginning{.tokens = std::vector<TokenId>(header.n_tokens),
+  SavedBeginning beginning{.model = header.model,
+                           .tokens = std::vector<TokenId>(header.n_tokens),
                            .k_kind = static_cast<KvKind>(header.k_kind),
                            .v_kind = static_cast<KvKind>(header.v_kind)};
   read_values(bytes.subspan(sizeof header), beginning.tokens);

@@ -27,7 +27,7 @@ struct StateHeader {
   char magic[4];            // "KGLS"
   uint32_t version;         // kStateVersion
   uint64_t checksum;        // hash_bytes of all bytes after it
-  uint64_t model;           // Model::identity()
+  uint64_t model;           // Model::identity() in the session's context
   uint64_t n_recurrent;     // floats
   uint64_t position_bytes;  // of the keys and values of a position
   uint32_t k_kind;          // a KvKind
@@ -62,6 +62,7 @@ Result<AlignedBuffer> save_computed(const Session& session);
 
 // What the first bytes of a saved state say.
 struct SavedBeginning {
+  uint64_t model;  // Model::identity() in the session's context
   std::vector<TokenId> tokens;
   KvKind k_kind;
   KvKind v_kind;

@@ -228,15 +228,47 @@ INSTANTIATE_TEST_SUITE_P(Models, PromptCacheOf,
                                          "hybrid/nemotron_h-Q4_0.gguf"),
                          [](const auto& test) { return test_name(test.param); });
 
+// Keys of a long context can be rotated by other factors: such states are not those of a short one.
+TEST(PromptCache, KeepsContextsOfOtherRotationsApart) {
+  TinyModel tiny;
+  tiny.context_length = 256;
+  tiny.edit = [](GgufBuilder& file) {
+    file.set_uint32("llama.rope.scaling.original_context_length", 64);
+    file.add_f32("rope_factors_short.weight", {2}, {1.0f, 2.0f});
+    file.add_f32("rope_factors_long.weight", {2}, {4.0f, 8.0f});
+  };
+  const LanguageModel loaded = load_tiny(tiny);
+  ThreadPool pool;
+  const auto in_context = [&](uint32_t n_ctx) {
+    return make_session(loaded, pool, {.n_ctx = n_ctx});
+  };
+  const auto stored = in_context(64);
+  const Tokens prompt(48, 5);
+  ASSERT_TRUE(stored->append(prompt).ok());
+  const AlignedBuffer state = std::move(save_state(*stored).value());
+  Storage storage;
+  PromptCache cache(loaded.model, storage);
+  ASSERT_TRUE(cache.add("short", state.bytes()).ok());
+  const Tokens longer(50, 5);
+  EXPECT_NE(cache.find(longer, *in_context(60)), nullptr);
+  EXPECT_EQ(cache.find(longer, *in_context(65)), nullptr);
+  EXPECT_TRUE(restore_state(*in_context(60), state.bytes()).ok());
+  const auto longer_context = in_context(65);
+  const Status refused = restore_state(*longer_context, state.bytes());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::wrong_shape);
+  EXPECT_NE(refused.error().message.find("of 65 positions"), std::string::npos);
+}
+
 // A state is of one file, down to a single weight. Where tables are and how weights are packed does
 // not matter.
 TEST(ModelIdentity, IsThatOfAllWeights) {
   const Bytes file = TinyModel().build();
-  const uint64_t identity = load_tiny().model.identity();
+  const uint64_t identity = load_tiny().model.identity(0);
   for (const KernelSet* kernels : available_kernels()) {
     auto loaded = load_language_model(std::move(load_gguf(file).value()), kernels->name);
     ASSERT_TRUE(loaded.ok());
-    EXPECT_EQ(loaded.value().model.identity(), identity) << kernels->name;
+    EXPECT_EQ(loaded.value().model.identity(0), identity) << kernels->name;
   }
   const GgufFile parsed = std::move(load_gguf(file).value());
   for (const TensorInfo& tensor : parsed.header().tensors) {
@@ -244,7 +276,7 @@ TEST(ModelIdentity, IsThatOfAllWeights) {
     changed[static_cast<size_t>(parsed.header().data_offset + tensor.offset)] ^= std::byte{1};
     auto loaded = load_language_model(std::move(load_gguf(changed).value()));
     ASSERT_TRUE(loaded.ok()) << tensor.name;
-    EXPECT_NE(loaded.value().model.identity(), identity) << tensor.name;
+    EXPECT_NE(loaded.value().model.identity(0), identity) << tensor.name;
   }
 }
 

@@ -144,7 +144,7 @@ TEST(EmbeddingTable, EncodersReadTheirsFromTheFileToo) {
       ASSERT_TRUE(file.ok()) << file.error().message;
       const Model model = std::move(Model::load(std::move(file.value()), scalar_kernels()).value());
       EXPECT_EQ(model.stored_bytes() > 0, is_stored);
-      identities[is_stored ? 1 : 0] = model.identity();
+      identities[is_stored ? 1 : 0] = model.identity(0);
       ThreadPool pool;
       auto encoder = Encoder::create(model, pool, 16, 3);
       ASSERT_TRUE(encoder.value().run(spans).ok());
