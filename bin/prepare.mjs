@@ -52,7 +52,9 @@ export async function prepare(given) {
 
 function messagesIn(path) {
   const given = readJson(path);
-  return Array.isArray(given) ? given : given.messages;
+  const messages = given?.messages ?? given;
+  if (Array.isArray(messages)) return messages;
+  throw new Error(`${path}: expected a list of messages`);
 }
 
 function readJson(path) {

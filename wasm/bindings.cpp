@@ -174,11 +174,12 @@ class EngineModel {
     return kinglet::new_session(loaded_, runner_, options);
   }
 
-  // Adds a stored state of a prompt, given its first bytes.
+  // Adds a stored state of a prompt, given its first bytes. Returns its number of tokens.
   val add_prompt(const std::string& name, const val& first_bytes) {
     const auto bytes = copy_bytes(first_bytes, "a prompt's state");
     if (!bytes.ok()) return failure(bytes.error());
-    return to_js(prompts_->cache().add(name, bytes.value().bytes()));
+    const auto n_tokens = prompts_->cache().add(name, bytes.value().bytes());
+    return n_tokens.ok() ? success(val(n_tokens.value())) : failure(n_tokens.error());
   }
 
   void remove_prompt(const std::string& name) { prompts_->cache().remove(name); }

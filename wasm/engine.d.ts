@@ -197,7 +197,7 @@ export interface EngineModel extends EngineHandle {
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
   /** Adds a stored state of a prompt, given its first bytes, which contain all its tokens. */
-  addPrompt(name: string, firstBytes: Uint8Array): EngineResult<null>;
+  addPrompt(name: string, firstBytes: Uint8Array): EngineResult<number>;
   removePrompt(name: string): void;
   /** Lets the engine make states of prompts that are worth storing: see PromptCache. */
   storePrompts(onPrompt: (name: string, state: Uint8Array<ArrayBuffer>) => void): void;

@@ -94,6 +94,7 @@ export function loadKinglet(
     nCtx: 1,
     spareMemory: 2 ** 30,
     cache: source !== embedded.source, // the service worker stores the embedded model
+    keepPrompts: { maxBytes: 2 ** 28 }, // of questions about the same document
   });
 }
 

@@ -1,8 +1,12 @@
 // A page that needs the network once. Its service worker keeps the page and the package's files; the
-// package keeps the model.
+// package keeps the model, and the state after long beginnings of conversations.
 await keepOffline();
 // Only now, so that the service worker sees all the files that are fetched.
 await import('./kinglet/element/index.js');
+const element = document.createElement('kinglet-chat');
+element.chat.setup = { load: { keepPrompts: { maxBytes: 200_000_000 } } };
+element.setAttribute('model', 'model.gguf');
+document.body.append(element);
 
 /** Resolves when a service worker serves the page, or when there cannot be one. */
 async function keepOffline() {

@@ -86,10 +86,9 @@ Result<Answer> Answer::start(Session& session, const Tokenizer& tokenizer,
   plan.constrain(options);
   const bool is_whole = options.replaces_context || session.n_positions() == 0;
   if (!is_whole || options.measures_prompt) cache = nullptr;
-  const uint64_t n_restored_bytes = cache != nullptr ? cache->restore(session, prompt) : 0;
-  options.replaces_context |= n_restored_bytes > 0;
+  if (cache != nullptr && cache->restore(session, prompt)) options.replaces_context = true;
   KINGLET_ASSIGN(Generation generation, Generation::start(session, tokenizer, prompt, options));
-  Answer answer(session, std::move(generation), plan, n_restored_bytes);
+  Answer answer(session, std::move(generation), plan);
   if (cache == nullptr) return answer;
   answer.n_stored_ = cache->choose_place(session, options.n_opening);
   if (answer.n_stored_ > 0) answer.cache_ = cache;

@@ -38,11 +38,11 @@ std::string name_of(const Session& session) {
 
 }  // namespace
 
-Status PromptCache::add(const std::string& name, std::span<const std::byte> first_bytes) {
+Result<uint32_t> PromptCache::add(const std::string& name, std::span<const std::byte> first_bytes) {
   KINGLET_ASSIGN(SavedBeginning beginning, read_beginning(model_, first_bytes));
   remove(name);
   cached_.push_back({name, std::move(beginning)});
-  return {};
+  return static_cast<uint32_t>(cached_.back().beginning.tokens.size());
 }
 
 void PromptCache::remove(std::string_view name) {
@@ -64,19 +64,19 @@ const CachedPrompt* PromptCache::find(std::span<const TokenId> prompt,
   return found;
 }
 
-uint64_t PromptCache::restore(Session& session, std::span<const TokenId> prompt) {
+bool PromptCache::restore(Session& session, std::span<const TokenId> prompt) {
   while (const CachedPrompt* cached = find(prompt, session)) {
     const std::string name = cached->name;
     const auto state = storage_.read(name);
     const Status status =
         state.ok() ? restore_state(session, state.value().bytes()) : Status(state.error());
-    if (status.ok()) return state.value().size();
+    if (status.ok()) return true;
     const ErrorCode code = status.error().code;
-    if (code == ErrorCode::out_of_memory || code == ErrorCode::unsupported_feature) return 0;
+    if (code == ErrorCode::out_of_memory || code == ErrorCode::unsupported_feature) return false;
     remove(name);
     storage_.reject(name, status.error().message);
   }
-  return 0;
+  return false;
 }
 
 uint32_t PromptCache::choose_place(const Session& session, uint32_t n_opening) {

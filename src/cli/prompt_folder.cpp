@@ -72,10 +72,10 @@ Status PromptFolder::add_files(const Model& model) {
   for (const StateFile& file : files) {
     const std::string name = to_utf8(file.path.filename());
     const auto first = read_first(file.path, beginning_bytes(model.config().context_length));
-    const Status status = first.ok() ? cache_.add(name, first.value().bytes()) : first.error();
-    const bool is_foreign = !status.ok() && status.error().code == ErrorCode::wrong_shape;
-    if (!status.ok() && !is_foreign) {
-      report(cat(in_quotes(to_utf8(file.path)), " is ignored: ", status.error().message));
+    const auto added = first.ok() ? cache_.add(name, first.value().bytes()) : first.error();
+    const bool is_foreign = !added.ok() && added.error().code == ErrorCode::wrong_shape;
+    if (!added.ok() && !is_foreign) {
+      report(cat(in_quotes(to_utf8(file.path)), " is ignored: ", added.error().message));
     }
   }
   return {};

@@ -153,7 +153,7 @@ export class FakeEngine implements EngineModule {
       useTemplate: () => ({ value: null }),
       layOut: (conversation) => ({ value: laidOut(conversation) }),
       tokens: (prompt) => ({ value: tokensOf(prompt) }),
-      addPrompt: () => ({ value: null }),
+      addPrompt: () => ({ value: 1 }),
       removePrompt: () => undefined,
       storePrompts: () => undefined,
       newRequest: () => ({ refusal: { status: 404, body: '{}', event: '' } }),

@@ -142,6 +142,32 @@ describe('a prepared state', () => {
   });
 });
 
+it('a download that is slower than computing is left to a later visit', async () => {
+  const server = await startFaultyServer();
+  const state = await withModel({}, (model) => model.prepare({ messages }));
+  const byte = Math.floor(state.length / 2);
+  server.files.set('/page.kprompt', {
+    bytes: state,
+    etag: '"1"',
+    faults: [{ byte, kind: 'stall' }],
+  });
+  try {
+    const prepared = [`${server.url}page.kprompt`];
+    await withModel({ prepared, cache: join(folder, 'slow') }, async (model, warnings) => {
+      expect(warnings.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/download would take too long, and computing the prompt about \d/),
+      ]);
+      expect((await answer(model, 'Tom')).timings.restoredTokens).toBe(0);
+    });
+    await withModel({ prepared, cache: join(folder, 'slow') }, async (model, warnings) => {
+      expect(warnings).toEqual([]);
+      expect((await answer(model, 'Tom')).timings.restoredTokens).toBeGreaterThan(256);
+    });
+  } finally {
+    server.close();
+  }
+});
+
 describe('kept states', () => {
   const keep = (name: string, maxBytes = 1e8) => ({
     ...{ cache: join(folder, name), keepPrompts: { maxBytes } },

@@ -165,7 +165,8 @@ export class Kinglet {
   /**
    * Computes a conversation's beginning, such as a long system message with tools, and returns the
    * state after it: a file for the `prepared` option of {@link Kinglet.load}, here and elsewhere. Runs
-   * in a session of its own. `kinglet prepare` of the program does the same.
+   * in a session of its own, as long as the first one: a few models rotate the keys of long contexts
+   * differently. `kinglet prepare` of the program does the same.
    */
   async prepare({
     messages,
@@ -181,7 +182,7 @@ export class Kinglet {
     );
     const end = tokens.findIndex((token, i) => token !== others[i]);
     const beginning = tokens.slice(0, end);
-    const session = await this.newSession({ nCtx: Math.max(beginning.length, 1), kv });
+    const session = await this.newSession({ kv });
     try {
       await session.decode(beginning, { signal });
       return await session.save();

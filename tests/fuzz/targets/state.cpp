@@ -106,8 +106,12 @@ void state(Bytes bytes) {
 
   const State before = save(*session);
   const auto logits = logits_behind(*session);
+  const auto beginning = read_beginning(loaded.model, changed);
   const Status status = restore_state(*session, changed);
   if (status.ok()) {
+    check(beginning.ok(), "the beginning of what is restored cannot be read");
+    const std::vector<TokenId>& tokens = beginning.value().tokens;
+    check(std::ranges::equal(tokens, session->tokens()), "a beginning of other tokens");
     check(save(*session) == changed, "what is restored is not what was saved");
     (void)logits_behind(*session);
   } else {

@@ -26,6 +26,7 @@ import { isRemoved } from '../wanted-signs.ts';
 import type { WantedSign } from '../wanted-signs.ts';
 import { answerRequest } from './answer-request.ts';
 import { embedTexts, scoreTexts } from './encode-texts.ts';
+import type { ByteSource } from './byte-source.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
 import { EngineLoop } from './engine-loop.ts';
@@ -38,7 +39,8 @@ import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
-import { PromptStore, readPrepared } from './prompt-store.ts';
+import { PreparedFile } from './prepared-file.ts';
+import { PromptStore } from './prompt-store.ts';
 import { closeBitmaps } from './conversation-pictures.ts';
 import { engineConversation, runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
@@ -324,8 +326,10 @@ export class ModelHost {
     const warn = ({ code, message }: KingletError) => {
       notify({ type: 'warning', code, message });
     };
-    const prepared = options.prepared.map((source) => this.#readPrepared(source, options, warn));
-    for (const file of prepared) file.catch(() => undefined); // the model may fail to load first
+    const prepared = options.prepared.map((source, index) => {
+      const open = () => openPrepared(source, options, warn);
+      return new PreparedFile(nameOf(source, index), open);
+    });
     let before = 0;
     const onProgress = (progress: LoadProgress) => {
       before = progress.total ?? progress.loaded;
@@ -353,36 +357,25 @@ export class ModelHost {
       hasWeights && purpose === 'text'
         ? this.#newSession(id, { nCtx, kv, kvPool: 0 })
         : { id, info: noSession };
-    await this.#addPrompts(prompts, prepared, options, warn);
+    let speed: Promise<number> | undefined;
+    const measured = () => (speed ??= this.#promptSpeed(options, work));
+    for (const file of prepared) await prompts.add(file, measured);
+    await keepPrompts(prompts, options, warn);
     const info = { name, ...describe(model, session.info, running, templates), images };
     return { info, session, cancelledIds: this.#noticeCancelled(running.engine) };
   }
 
-  async #readPrepared(
-    source: PostedSource,
-    options: PostedLoadOptions,
-    warn: (warning: KingletError) => void,
-  ): Promise<Blob> {
-    if (source.kind === 'hub') {
-      const address = 'hf:owner/repository/file.kprompt';
-      throw new KingletError('invalid_argument', `a prepared state is a file, such as ${address}`);
+  /** Measures how many tokens of a prompt are computed in a second, in a session of its own. */
+  async #promptSpeed({ kv }: PostedLoadOptions, work: Work): Promise<number> {
+    const nTokens = 32;
+    const session = unwrap(this.#forText().newSession(engineOptions(nTokens, kv)));
+    try {
+      const begin = performance.now();
+      await this.#append(session, new Int32Array(nTokens), work);
+      return (nTokens * 1000) / (performance.now() - begin);
+    } finally {
+      session.delete();
     }
-    return readPrepared(source, await accessTo([source], options, warn));
-  }
-
-  async #addPrompts(
-    prompts: PromptStore,
-    prepared: Promise<Blob>[],
-    options: PostedLoadOptions,
-    warn: (warning: KingletError) => void,
-  ): Promise<void> {
-    for (const [index, file] of prepared.entries()) {
-      await prompts.add(nameOf(options.prepared[index], index), file);
-    }
-    const { keptPromptBytes: maxBytes, cache: wanted } = options;
-    if (maxBytes === undefined) return;
-    const cache = await FileCache.open({ ...{ folder: undefined, ...wanted }, onWarning: warn });
-    if (cache) await prompts.keep({ cache, maxBytes });
   }
 
   /** Uses the given file, or the one in the model's repository on the hub. */
@@ -522,6 +515,28 @@ function whenFree<T>(session: HostedSession, work: () => T | Promise<T>): Promis
   const ignore = () => undefined;
   session.tail = done.then(ignore, ignore);
   return done;
+}
+
+async function openPrepared(
+  source: PostedSource,
+  options: PostedLoadOptions,
+  warn: (warning: KingletError) => void,
+): Promise<ByteSource> {
+  if (source.kind === 'hub') {
+    const address = 'hf:owner/repository/file.kprompt';
+    throw new KingletError('invalid_argument', `a prepared state is a file, such as ${address}`);
+  }
+  return openSource(source, await accessTo([source], options, warn));
+}
+
+async function keepPrompts(
+  prompts: PromptStore,
+  { keptPromptBytes: maxBytes, cache: wanted }: PostedLoadOptions,
+  warn: (warning: KingletError) => void,
+): Promise<void> {
+  if (maxBytes === undefined) return;
+  const cache = await FileCache.open({ ...{ folder: undefined, ...wanted }, onWarning: warn });
+  if (cache) await prompts.keep({ cache, maxBytes });
 }
 
 /** Names a prepared state for warnings. */

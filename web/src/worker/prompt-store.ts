@@ -3,18 +3,13 @@
 import type { EngineModel, EngineModule, EngineSession, EngineStoredPrompt } from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPrompt, promptScheme as scheme } from '../cache/store.ts';
-import type { NamedSource } from '../protocol.ts';
 import type { SourcePiece } from './byte-source.ts';
 import type { FileCache } from './cached-download.ts';
 import { unwrap } from './engine-error.ts';
-import type { Access } from './open-source.ts';
-import { openSource } from './open-source.ts';
+import type { PreparedFile } from './prepared-file.ts';
 
 /** When each kept state was last used: an object of times in milliseconds since 1970. */
 const usesUrl = `${scheme}used`;
-
-/** Bytes with the tokens of a state of 262,000 tokens, more than any context has. */
-const beginningBytes = 1 << 20;
 
 interface StoredState {
   bytes: number;
@@ -49,14 +44,23 @@ export class PromptStore {
     this.#warn = warn;
   }
 
-  /** Adds a prepared state, or warns why it cannot be used. */
-  async add(name: string, file: Promise<Blob>): Promise<void> {
+  /**
+   * Adds a prepared state when it has arrived, or warns why it cannot be used: for example because
+   * what is left to download takes longer than computing it would.
+   */
+  async add(file: PreparedFile, tokensPerSecond: () => Promise<number>): Promise<void> {
+    const { name } = file;
     try {
-      const blob = await file;
-      const first = new Uint8Array(await blob.slice(0, beginningBytes).arrayBuffer());
-      unwrap(this.#model.addPrompt(name, first));
+      await file.arrives(async () => {
+        const added = this.#model.addPrompt(name, await file.beginning());
+        if (added.error?.code === 'corrupt') return undefined; // not all of its tokens have arrived
+        return unwrap(added) / (await tokensPerSecond());
+      });
+      const blob = await file.whole;
+      unwrap(this.#model.addPrompt(name, await file.beginning()));
       this.#states.set(name, { bytes: blob.size, open: () => Promise.resolve(piecesOf(blob)) });
     } catch (error) {
+      file.cancel();
       this.#warn(this.#reject(name, error));
     }
   }
@@ -144,20 +148,6 @@ export class PromptStore {
     this.#states.delete(name);
     this.#model.removePrompt(name);
   }
-}
-
-/** Reads a prepared state. In browsers, a Blob takes no memory of the page. */
-export async function readPrepared(source: NamedSource, access: Access): Promise<Blob> {
-  const file = await openSource(source, access);
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let isWhole = false;
-  try {
-    for await (const { bytes } of file.pieces) parts.push(bytes.slice());
-    isWhole = true;
-  } finally {
-    await file.end(isWhole ? 'complete' : 'broken');
-  }
-  return new Blob(parts);
 }
 
 async function* piecesOf(blob: Blob): AsyncGenerator<{ bytes: Uint8Array }> {
