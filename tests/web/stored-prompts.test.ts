@@ -300,4 +300,56 @@ describe.concurrent.each(browserNames)('in %s', (name) => {
     expect(seen.tokens[2]).toBe(seen.tokens[1]);
     expect(new Set(seen.texts).size).toBe(1);
   });
+
+  it('models that share the storage and end at any moment do not damage it', async () => {
+    const seen = await page.evaluate(
+      async (template: string, system: string) => {
+        const warnings: string[] = [];
+        const load = () =>
+          kinglet.Kinglet.load('/model.gguf', {
+            ...{ nThreads: 1, nCtx: 512, chatTemplate: template },
+            keepPrompts: { maxBytes: 3e6 }, // fewer states than are made
+            onWarning: ({ code, message }) => {
+              if (code !== 'cache_unavailable') warnings.push(message);
+            },
+          });
+        const texts = new Map<string, Set<string>>();
+        const visit = async (who: string, afterMs: number) => {
+          const model = await load();
+          const timer = setTimeout(() => {
+            model.dispose();
+          }, afterMs);
+          try {
+            const { text, warnings: later } = await model.chat(
+              [
+                { role: 'system', content: system.replaceAll('girl', who) },
+                { role: 'user', content: 'Tom' },
+              ],
+              { maxTokens: 8, temperature: 0 },
+            ).result;
+            warnings.push(...(later ?? []).filter((warning) => !warning.includes('not kept')));
+            if (!texts.has(who)) texts.set(who, new Set());
+            texts.get(who)?.add(text);
+            await new Promise((resolve) => setTimeout(resolve, Math.min(afterMs / 4, 300)));
+          } catch {
+            // It was disposed of before it had an answer.
+          } finally {
+            clearTimeout(timer);
+            model.dispose();
+          }
+        };
+        for (let round = 0; round < 6; ++round) {
+          const visits = ['girl', 'boy', 'cat'].map((who, i) =>
+            visit(who, ((round * 3 + i) * 131) % 900),
+          );
+          await Promise.all(visits);
+        }
+        for (const who of ['girl', 'boy', 'cat']) await visit(who, 60_000);
+        return { warnings, texts: [...texts.values()].map((found) => found.size) };
+      },
+      chatTemplate,
+      system,
+    );
+    expect(seen).toEqual({ warnings: [], texts: [1, 1, 1] });
+  });
 });
