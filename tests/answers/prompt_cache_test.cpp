@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "answers/answer.h"
+#include "model/runner.h"
 #include "session/sessions.h"
 
 namespace kinglet {
@@ -226,6 +227,37 @@ INSTANTIATE_TEST_SUITE_P(Models, PromptCacheOf,
                                          "hybrid/qwen35.gguf", "hybrid/falcon-h1.gguf",
                                          "hybrid/nemotron_h-Q4_0.gguf"),
                          [](const auto& test) { return test_name(test.param); });
+
+// A state that was computed by other kernels, as on another machine, differs by their rounding
+// only.
+TEST(PromptCache, StartsFromStatesOfOtherKernels) {
+  const std::string story = "Once upon a time there was a little girl who had a big red ball. She ";
+  const LanguageModel first = load_stories("scalar");
+  ThreadPool pool;
+  const auto prompt = first.tokenizer->encode(story + story + story + story);
+  const std::span<const TokenId> opening = std::span(prompt).first(prompt.size() - 9);
+  const std::span<const TokenId> question = std::span(prompt).last(9);
+  for (const KvKind kind : {KvKind::f16, KvKind::q8, KvKind::q4}) {
+    const SequenceOptions options{.n_ctx = 128, .k_kind = kind, .v_kind = kind};
+    for (const KernelSet* kernels : available_kernels()) {
+      const LanguageModel second = load_stories(kernels->name);
+      for (const bool is_swapped : {false, true}) {
+        const LanguageModel& maker = is_swapped ? second : first;
+        const LanguageModel& user = is_swapped ? first : second;
+        const auto stored = make_session(maker, pool, options);
+        ASSERT_TRUE(stored->append(opening).ok());
+        const auto restored = make_session(user, pool, options);
+        ASSERT_TRUE(restore_state(*restored, save_state(*stored).value().bytes()).ok());
+        const auto computed = make_session(user, pool, options);
+        ASSERT_TRUE(computed->append(opening).ok());
+        const auto found = log_softmax(logits_after(*restored, question));
+        const auto expected = log_softmax(logits_after(*computed, question));
+        EXPECT_LT(compare(found, expected).kl_divergence, kind == KvKind::q4 ? 0.02 : 0.003)
+            << kv_kind_info(kind).name << " " << kernels->name << " " << is_swapped;
+      }
+    }
+  }
+}
 
 // Keys of a long context can be rotated by other factors: such states are not those of a short one.
 TEST(PromptCache, KeepsContextsOfOtherRotationsApart) {
