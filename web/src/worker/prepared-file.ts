@@ -5,6 +5,9 @@ import type { ByteSource } from './byte-source.ts';
 /** Bytes with the tokens of a state of 262,000 tokens, more than any context has. */
 const beginningBytes = 1 << 20;
 
+/** After so many bytes, the page's copies of them are given up for a Blob. */
+const copiedBytes = 4 << 20;
+
 /** How long the speed of a download is measured. */
 const measuredMs = 500;
 
@@ -12,7 +15,7 @@ export class PreparedFile {
   readonly name: string;
   /** In browsers, a Blob takes no memory of the page. */
   readonly whole: Promise<Blob>;
-  readonly #parts: Uint8Array<ArrayBuffer>[] = [];
+  #parts: BlobPart[] = [];
   #size = 0; // 0 until it is known
   #loaded = 0;
   #isWanted = true;
@@ -71,17 +74,25 @@ export class PreparedFile {
   async #read(open: () => Promise<ByteSource>): Promise<Blob> {
     const file = await open();
     this.#size = file.size;
+    let copied = 0;
     let isWhole = false;
     try {
       for await (const { bytes } of file.pieces) {
         this.#parts.push(bytes.slice());
         this.#loaded += bytes.length;
+        copied += bytes.length;
+        if (copied >= copiedBytes) {
+          this.#parts = [new Blob(this.#parts)];
+          copied = 0;
+        }
         if (!this.#isWanted) break;
       }
       isWhole = this.#isWanted;
     } finally {
       await file.end(isWhole ? 'complete' : 'broken');
     }
-    return new Blob(this.#parts);
+    const whole = new Blob(this.#parts);
+    this.#parts = [whole];
+    return whole;
   }
 }
