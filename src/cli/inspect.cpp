@@ -77,7 +77,8 @@ void print_plan(GgufFile file) {
 }  // namespace
 
 Status inspect(const std::string& model) {
-  KINGLET_ASSIGN(GgufFile file, read_model(model));
+  KINGLET_ASSIGN(const std::string path, model_path(model));
+  KINGLET_ASSIGN(GgufFile file, outline_gguf_file(path));
   const GgufHeader& header = file.header();
   std::printf("GGUF version %u, %zu metadata values, %zu tensors, alignment %u, %llu bytes\n\n",
               header.version, header.metadata.size(), header.tensors.size(), header.alignment,

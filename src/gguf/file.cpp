@@ -71,9 +71,8 @@ uint64_t GgufFile::in_memory(uint64_t offset) const {
 }
 
 uint64_t GgufFile::bytes_in_memory() const {
-  if (is_outline_) return in_memory(section_bytes_);
-  uint64_t n = data_.size();
-  for (const GgufFile& part : other_parts_) n += part.data_.size();
+  uint64_t n = in_memory(section_bytes_);
+  for (const GgufFile& part : other_parts_) n += part.in_memory(part.section_bytes_);
   return n;
 }
 
@@ -372,32 +371,59 @@ Result<GgufFile> read_opened(const std::string& path, FilePointer opened, Stored
   return loader.finish();
 }
 
-Result<GgufFile> read_one(const std::string& path, StoredChoice choice,
-                          const ReadProgress& on_progress) {
-  FilePointer opened(open_file(path, "rb"));
-  if (opened == nullptr) return io_error(path, "open");
-  auto file = read_opened(path, std::move(opened), choice, on_progress);
-  if (file.ok() || file.error().code == ErrorCode::io) return file;
-  return Error{file.error().code, cat(path, ": ", file.error().message)};
+// Reads more bytes until the header is among them.
+Result<GgufFile> outline_opened(const std::string& path, FilePointer opened) {
+  const std::optional<uint64_t> n_bytes = file_size(opened.get());
+  if (!n_bytes) return read_opened(path, std::move(opened), {}, {});  // a pipe is read only once
+  const uint64_t n_most = std::min(*n_bytes, kMaxHeaderBytes);
+  for (uint64_t n = std::min(kFirstHeaderBytes, n_most);;) {
+    KINGLET_ASSIGN(AlignedBuffer beginning, AlignedBuffer::allocate(n, "the header"));
+    std::rewind(opened.get());
+    const size_t n_read = std::fread(beginning.data(), 1, beginning.size(), opened.get());
+    if (n_read < n) return io_error(path, "read");
+    uint64_t needed = 0;
+    auto outline = GgufFile::outline(std::move(beginning), n_bytes, {}, &needed);
+    if (outline.ok() || needed == 0 || n == n_most) return outline;
+    n = std::min(std::max(needed, 2 * n), n_most);
+  }
 }
 
-}  // namespace
-
-Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice,
-                                const ReadProgress& on_progress) {
+// Reads all parts of a file. `read` returns one of them.
+template <class Read>
+Result<GgufFile> read_parts(const std::string& path, const Read& read) {
+  const auto read_one = [&](const std::string& part_path) -> Result<GgufFile> {
+    FilePointer opened(open_file(part_path, "rb"));
+    if (opened == nullptr) return io_error(part_path, "open");
+    Result<GgufFile> file = read(part_path, std::move(opened));
+    if (file.ok() || file.error().code == ErrorCode::io) return file;
+    return Error{file.error().code, cat(part_path, ": ", file.error().message)};
+  };
   std::vector<GgufFile> parts;
-  KINGLET_ASSIGN(GgufFile named, read_one(path, choice, on_progress));
+  KINGLET_ASSIGN(GgufFile named, read_one(path));
   KINGLET_ASSIGN(const SplitPosition split, read_split(named.header()));
   parts.push_back(std::move(named));
   // A whole file may have the name of a part, too.
   if (split.n_parts > 1) {
     for (const std::string& part_path : split_paths(path)) {
       if (part_path == path) continue;
-      KINGLET_ASSIGN(GgufFile part, read_one(part_path, choice, on_progress));
+      KINGLET_ASSIGN(GgufFile part, read_one(part_path));
       parts.push_back(std::move(part));
     }
   }
   return GgufFile::join(std::move(parts));
+}
+
+}  // namespace
+
+Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice,
+                                const ReadProgress& on_progress) {
+  return read_parts(path, [&](const std::string& part, FilePointer opened) {
+    return read_opened(part, std::move(opened), choice, on_progress);
+  });
+}
+
+Result<GgufFile> outline_gguf_file(const std::string& path) {
+  return read_parts(path, outline_opened);
 }
 
 }  // namespace kinglet

@@ -166,4 +166,7 @@ using ReadProgress = std::function<void(uint64_t n_read, uint64_t n_bytes)>;
 Result<GgufFile> read_gguf_file(const std::string& path, StoredChoice choice = {},
                                 const ReadProgress& on_progress = {});
 
+// Reads only the headers, or a whole pipe: see GgufFile::outline(). Errors: as above.
+Result<GgufFile> outline_gguf_file(const std::string& path);
+
 }  // namespace kinglet

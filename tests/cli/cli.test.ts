@@ -347,6 +347,11 @@ describe('split files', () => {
     for (const part of [1, 2, 3]) {
       expect(kinglet(['generate', '-m', name(part), ...greedy]).stdout).toBe(whole);
     }
+    const tensors = (path: string) => {
+      const { stdout } = kinglet(['inspect', path]);
+      return stdout.match(/^(?:\S+\.weight .*\d bytes|Memory: .*)/gm)?.sort();
+    };
+    expect(tensors(name(2))).toEqual(tensors(stories));
     const quantized = newPath();
     expect(kinglet(['quantize', name(1), quantized, 'Q8_0']).status).toBe(0);
     expect(kinglet(['inspect', quantized]).stdout).not.toContain('split.');
