@@ -37,7 +37,7 @@ const templates = {
     models: { 'model.gguf': chatModel },
   },
   rag: {
-    about: 'a chat that answers with what dropped text files say',
+    about: 'a chat that answers questions about dropped text files',
     models: { 'model.gguf': chatModel, 'embedder.gguf': embedder },
   },
   tools: {
@@ -113,13 +113,13 @@ function main(given) {
     refuse(`kinglet has no command "${command ?? ''}"; ${meant}`);
   }
   if (folder === undefined) refuse('a folder is missing: kinglet new FOLDER');
-  if (others.length > 0) refuse(`one folder is expected, and "${others[0]}" follows`);
+  if (others.length > 0) refuse(`expected one folder, found "${others[0]}" after it`);
   const { template = 'chat' } = values;
   if (typeof template !== 'string') refuse('a name is missing: --template NAME');
   if (!Object.hasOwn(templates, template)) {
     const names = Object.keys(templates);
     const meant = didYouMean(template, names, 'these are the templates:');
-    refuse(`there is no template "${template}"; ${meant}\n${listed}`);
+    refuse(`unknown template "${template}"; ${meant}\n${listed}`);
   }
   try {
     makePage(resolve(folder), template);
@@ -130,7 +130,7 @@ function main(given) {
 
 function makePage(target, template) {
   if (lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(target)) {
-    refuse(`${target} is a link to a place that does not exist: name another folder`);
+    refuse(`${target} is a link to a folder that does not exist: name another folder`);
   }
   if (existsSync(target)) {
     let names;

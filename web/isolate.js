@@ -30,7 +30,7 @@ if (typeof document === 'undefined') {
   serviceWorker
     .register(dataset.worker ?? src)
     .then(({ active }) => active && reload())
-    .catch((error) => console.warn('The page stays without threads:', error));
+    .catch((error) => console.warn('This page runs without threads:', error));
 } else if (crossOriginIsolated) {
   sessionStorage.removeItem('kinglet isolate');
 }

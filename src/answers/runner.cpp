@@ -101,7 +101,7 @@ void Runner::begin(AnswerJob job) {
 Status Runner::start(Running& running) {
   AnswerJob& job = running.job;
   if (job.options.cancellation.requested()) {
-    return Error{ErrorCode::cancelled, "cancelled before it was begun"};
+    return Error{ErrorCode::cancelled, "cancelled before it began"};
   }
   if (job.session == nullptr) {
     KINGLET_TRY(check_makes_text(loaded_.model.config()));

@@ -25,15 +25,15 @@ Result<std::string> demanded_gbnf(const AnswerDemands& demands, const AnswerPlan
 Error useless_grammar(const AnswerDemands& demands, const Error& reason) {
   const bool never_ends = reason.message.ends_with(kNeverEnds);
   if (!demands.must_call) {
-    return {ErrorCode::invalid_argument,
-            never_ends ? "the JSON schema, at #: no value is valid: each contains another one"
-                       : largest_part_of_schema(*demands.schema)};
+    return {ErrorCode::invalid_argument, never_ends ? "the JSON schema, at #: no value is valid: "
+                                                      "each would contain another one, without end"
+                                                    : largest_part_of_schema(*demands.schema)};
   }
   if (never_ends) {
     return {ErrorCode::invalid_argument,
-            "the tools: no arguments are valid: each value contains another one"};
+            "the tools: no arguments are valid: each value would contain another one, without end"};
   }
-  return {ErrorCode::invalid_argument, cat("the tools: together, their schemas are too large; ",
+  return {ErrorCode::invalid_argument, cat("the tools: their schemas are too large together; ",
                                            largest_part_of_schema(demands.tools))};
 }
 
@@ -43,7 +43,7 @@ Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan&
   if (!demands.grammar.empty()) {
     if (is_free) return parse_shared_grammar(demands.grammar);
     return Error{ErrorCode::invalid_argument,
-                 "an answer cannot match a grammar and also a schema or calls of tools"};
+                 "an answer cannot match a grammar and also a schema or required tool calls"};
   }
   if (is_free) return SharedGrammar();
   // An object that needs a property may need another such object in it, without end, unless it may

@@ -29,7 +29,7 @@ Status check_calls(const Json& calls, const Cancellation& cancellation) {
     }
     if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     return Error{ErrorCode::invalid_argument,
-                 cat("the arguments of the earlier call of ", in_quotes(function.text_of("name")),
+                 cat("the arguments of the earlier call to ", in_quotes(function.text_of("name")),
                      " are not JSON")};
   }
   return {};

@@ -26,15 +26,15 @@ namespace kinglet::cli {
 namespace {
 
 constexpr char kHelp[] =
-    "/system TEXT  begin anew with this system message\n"
-    "/clear        begin anew\n"
-    "/file PATH    put a text file in front of the next message\n"
-    "/image PATH   put a picture in front of it, where the model reads pictures\n"
+    "/system TEXT  begin again with this system message\n"
+    "/clear        begin again\n"
+    "/file PATH    put a text file before the next message\n"
+    "/image PATH   put a picture before it, if the model reads pictures\n"
     "/save PATH    write the conversation as JSON\n"
-    "/load PATH    go on with a conversation that was saved\n"
+    "/load PATH    continue a saved conversation\n"
     "/help         show this\n"
     "/exit         end, as Ctrl-D does\n"
-    "A line that ends with \\ goes on in the next one, and so does all between two \"\"\".\n"
+    "A line that ends with \\ continues in the next one, and so does all text between two \"\"\".\n"
     "Ctrl-C stops an answer.\n";
 
 // Writes text with the program's own escape sequences.
@@ -181,14 +181,14 @@ class Dialogue {
     if (name == "/save") {
       const std::string text = conversation_.to_json();
       KINGLET_TRY(write_new_file(argument, std::as_bytes(std::span(text))));
-      std::printf("%zu messages are saved in %s.\n", conversation_.messages().size(),
+      std::printf("Saved %zu messages in %s.\n", conversation_.messages().size(),
                   shown(argument).c_str());
       return {};
     }
     if (name == "/image") {
       KINGLET_TRY(files_.read(argument, next_interrupt()));
       pictures_.push_back(argument);
-      std::printf("%zu in front of the next message.\n", pictures_.size());
+      std::printf("%zu before the next message.\n", pictures_.size());
       return {};
     }
     KINGLET_ASSIGN(const std::string text, read_text_file(argument));

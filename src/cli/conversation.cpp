@@ -41,7 +41,7 @@ Result<ChatLayout> choose_layout(const GgufHeader& header, const Vocabulary& voc
   Status status = layout.check();
   if (status.ok()) return layout;
   if (source.empty()) {
-    status.error().message += "; --format NAME or --chat-template FILE chooses one";
+    status.error().message += "; choose one with --format NAME or --chat-template FILE";
   }
   return status.error();
 }
@@ -166,7 +166,8 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
     listener.on_added(event.added);
   }
   if (message.contains("tool_calls") && !event.calls_tools) {
-    listener.on_warning("the answer ended within a call, which is left out of the conversation");
+    listener.on_warning(
+        "the answer ended within a tool call, which is left out of the conversation");
     message.erase("tool_calls");
   }
   if (options_.show_speed) {

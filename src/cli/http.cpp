@@ -68,7 +68,7 @@ class Request {
     return Error{
         ErrorCode::io,
         cat(url_, ": ", why,
-            is_denied ? "; of a gated model accept the conditions, and set HF_TOKEN" : "")};
+            is_denied ? "; for a gated model, accept its conditions and set HF_TOKEN" : "")};
   }
 
   long status() const {
@@ -180,15 +180,15 @@ size_t append_bytes(const char* data, size_t, size_t n, void* user) {
       download.n_before = 0;  // the server sends the whole file
       if (ftruncate(fileno(download.file), 0) != 0) return 0;
     } else if (!begins_there(download)) {
-      download.wrong = cat("it sends ", in_quotes(download.range), ", asked for ",
-                           download.n_before, " and later ones");
+      download.wrong = cat("it sent ", in_quotes(download.range), ", but bytes ", download.n_before,
+                           " and later ones were requested");
       return 0;
     }
   }
   download.has_begun = true;
   download.n_received += n;
   if (download.n_bytes && download.n_before + download.n_received > *download.n_bytes) {
-    download.wrong = cat("it sends more than the ", *download.n_bytes, " bytes that it announced");
+    download.wrong = cat("it sent more than the ", *download.n_bytes, " bytes that it announced");
     return 0;
   }
   return std::fwrite(data, 1, n, download.file);
@@ -252,7 +252,7 @@ Status download_rest(const std::string& url, const std::string& path,
     download.wrong = cat("it has no byte ", n_before, ", although it announced more");
   }
   if (download.wrong.empty()) return status;
-  return Error{ErrorCode::corrupt, cat(url, ": the server is not consistent: ", download.wrong)};
+  return Error{ErrorCode::corrupt, cat(url, ": the server contradicts itself: ", download.wrong)};
 }
 
 #else
@@ -261,7 +261,7 @@ namespace {
 
 Error no_network() {
   return {ErrorCode::unsupported_feature,
-          "this program was built without libcurl: it downloads nothing"};
+          "this program was built without libcurl and cannot download"};
 }
 
 }  // namespace

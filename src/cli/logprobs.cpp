@@ -43,8 +43,8 @@ Result<std::vector<uint32_t>> sorted_positions(const LogprobsOptions& options) {
   std::sort(positions.begin(), positions.end());
   positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
   if (positions.back() > last) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("--positions: ", positions.back(), " is after the last token's, ", last)};
+    return Error{ErrorCode::invalid_argument, cat("--positions: ", positions.back(),
+                                                  " is out of range: the last token's is ", last)};
   }
   return positions;
 }

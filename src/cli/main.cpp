@@ -55,7 +55,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->required();
   command
       .add_option("--embedding-tables", options.tables,
-                  "Where embedding tables are: in memory, in the file, or auto (in the file from "
+                  "Where embedding tables are kept: memory, file, or auto (in the file from "
                   "64 MiB on)")
       ->check(CLI::IsMember({"auto", "memory", "file"}))
       ->capture_default_str();
@@ -132,7 +132,7 @@ void add_sampler_options(CLI::App& command, SamplerChoice& sampling) {
           [&sampling](const Texts& texts) {
             sampling.dry_sequence_breakers = texts == Texts{"none"} ? Texts() : texts;
           },
-          "Text beyond which DRY does not look for repetitions, or none; may be given several "
+          "Text at which DRY's search for repetitions stops, or none; may be given several "
           "times (default: a line break, a colon, a quotation mark, an asterisk)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -159,7 +159,7 @@ CLI::Option* add_answer_options(CLI::App& command, AnswerOptions& options) {
                                            "File with a JSON schema that the answer must match");
   command
       .add_flag("--open-objects", options.open_objects,
-                "Let the schema's objects have properties of which it says nothing")
+                "Allow properties that the schema's objects do not name")
       ->needs(schema);
   command
       .add_option("-n,--n-tokens", generation.max_tokens, "Maximum number of tokens of an answer")
@@ -171,7 +171,7 @@ CLI::Option* add_answer_options(CLI::App& command, AnswerOptions& options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       .add_option("--lookup", generation.n_lookup,
-                  "Tokens to guess at a time if the text repeats itself; 0: none")
+                  "Tokens to guess at a time where the text repeats itself; 0: none")
       ->check(CLI::Range(0u, kMostGuesses))
       ->capture_default_str();
   generation.sampler.seed = std::random_device()();
@@ -199,7 +199,7 @@ void add_generate(Program& program) {
   add_prompt_cache_options(command, options.run.prompt_cache);
   command.add_option("-p,--prompt", options.prompt, "Text to continue");
   add_image_options(command, options.images,
-                    "PNG or JPEG file for an <image> in the prompt, or without one, before the "
+                    "PNG or JPEG file for an <image> in the prompt or, without one, before the "
                     "prompt; may be given several times");
   command.add_flag("--bos,!--no-bos", options.add_bos,
                    "Whether to begin with BOS if the model asks for it");
@@ -211,7 +211,7 @@ void add_generate(Program& program) {
                    "If the context is full, drop the older half and continue");
   command
       .add_option("--keep", options.generation.n_kept,
-                  "Number of first tokens that --shift never drops")
+                  "Number of tokens at the beginning that --shift never drops")
       ->capture_default_str();
   command.add_flag("--metrics", options.run.measures_kernels,
                    "Print the times of kernel calls, and statistics of the run, as JSON");
@@ -235,7 +235,7 @@ void add_chat(Program& program) {
   Json& request = options.request;
   command.add_option_function<uint32_t>(
       "--max-thinking-tokens", [&request](uint32_t n) { request["max_thinking_tokens"] = n; },
-      "Maximum number of tokens of a thought (default: any number)");
+      "Maximum number of tokens of a thought (default: no limit)");
   command.add_flag("--trust-content", options.trust_content,
                    "Also recognize control tokens in messages");
   command.add_option_function<std::string>(
@@ -246,7 +246,7 @@ void add_chat(Program& program) {
         }
         request["on_full"] = name;
       },
-      "What a conversation does that fills the context: error, dropOldest (leave the oldest "
+      "What to do when a conversation fills the context: error, dropOldest (leave the oldest "
       "messages out) or shift (also drop the older half of the context while answering)");
 }
 
@@ -298,14 +298,14 @@ void add_embed(Program& program) {
                      "Text to put before each line, such as \"query: \"");
   command
       .add_option("--dimensions", options.dimensions,
-                  "Keep only so many numbers of each embedding (default: all)")
+                  "Keep only the first N numbers of each embedding (default: all)")
       ->check(CLI::Range(1u, UINT32_MAX));
   command.add_flag("--normalize", options.normalizes, "Scale each embedding to length 1");
 }
 
 void add_rerank(Program& program) {
   auto [command, options] = add_command<RerankOptions>(
-      program, "rerank", "Print scores of how well texts answer a query, one line of JSON each",
+      program, "rerank", "Print how well texts answer a query, as scores, one line of JSON each",
       rerank);
   add_encoder_options(command, options.encoder);
   command.add_option("--query", options.query, "The query; not with --tokens");
@@ -328,7 +328,7 @@ void add_serve(Program& program) {
   add_chat_template(command, options.chat_template);
   command
       .add_option("--host", options.host,
-                  "Address to listen on; any but this machine's own "
+                  "Address to listen on; one other than localhost "
                   "allows requests from other machines")
       ->capture_default_str();
   command.add_option("--port", options.port, "Port; 0: any free one")
@@ -360,7 +360,7 @@ void add_serve(Program& program) {
       ->capture_default_str();
   command
       .add_option("--timeout", options.timeout,
-                  "Maximum time for an answer, in seconds, including waiting")
+                  "Maximum time for an answer, in seconds, including its wait in the queue")
       ->check(CLI::Range(1u, 86400u))
       ->capture_default_str();
 }
@@ -462,7 +462,7 @@ std::string explain_unknown_word(const CLI::App& app) {
       for (const CLI::App* other : commands_of(app)) known.push_back(other->get_name());
     }
     if (!is_option && (is_gguf_name(word) || is_hub_address(word))) {
-      return cat("a model follows -m: kinglet chat -m ", word);
+      return cat("a model is given with -m: kinglet chat -m ", word);
     }
     const std::string name = chosen.empty() ? "kinglet" : "kinglet " + command.get_name();
     return cat(name, " has no ", is_option ? "option " : "command ", in_quotes(word), "; ",

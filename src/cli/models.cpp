@@ -62,8 +62,7 @@ Result<fs::path> models_folder() {
   if (const std::string windows = variable("LOCALAPPDATA"); !windows.empty()) {
     return to_path(windows) / "kinglet" / "models";
   }
-  return Error{ErrorCode::io,
-               "neither KINGLET_MODELS nor HOME is set, so the folder of models is unknown"};
+  return Error{ErrorCode::io, "the folder of models is unknown: set KINGLET_MODELS or HOME"};
 }
 
 fs::path with_suffix(fs::path path, std::string_view suffix) { return path += suffix; }
@@ -143,8 +142,9 @@ Status check_download(const fs::path& path, const std::string& name, const Remot
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error || (remote.bytes && size < *remote.bytes)) {
-    return Error{ErrorCode::io, cat("the download ended after ", error ? 0 : size, " of ",
-                                    remote.bytes.value_or(0), " bytes; pull continues there")};
+    return Error{ErrorCode::io,
+                 cat("the download ended after ", error ? 0 : size, " of ",
+                     remote.bytes.value_or(0), " bytes; another pull continues there")};
   }
   if (is_gguf_name(name)) KINGLET_TRY(check_begins_as_gguf(path));
   if (!is_sha256(remote.version)) return {};
@@ -152,8 +152,9 @@ Status check_download(const fs::path& path, const std::string& name, const Remot
   const auto on_progress = [&](uint64_t n_done) { bar.update(n_done, size); };
   KINGLET_ASSIGN(const std::string found, sha256_of_file(to_utf8(path), on_progress));
   if (equal_ignoring_case(found, remote.version)) return {};
-  return Error{ErrorCode::corrupt, cat("the SHA-256 of the download is ", found, ", the hub says ",
-                                       remote.version, "; it was deleted, pull it again")};
+  return Error{ErrorCode::corrupt,
+               cat("the SHA-256 of the download is ", found, ", expected ", remote.version,
+                   " as the hub says; the download was deleted, pull it again")};
 }
 
 // A download that was begun. The caller holds the lock of its target.
@@ -183,7 +184,7 @@ Status download(const std::string& url, const std::string& name, const Part& par
   KINGLET_ASSIGN(const RemoteFile remote, ask_about_file(url));
   if (remote.is_web_page && is_gguf_name(name)) {
     return Error{ErrorCode::not_gguf,
-                 cat(url, ": the server answers with a web page, not a model")};
+                 cat(url, ": the server answered with a web page, not a model")};
   }
   if (!part.is_beginning_of(remote)) part.remove();
   std::ofstream(part.version) << remote.version << '\n';
@@ -208,22 +209,24 @@ Status pull_file(const HubAddress& address, const std::string& path, const fs::p
   fs::create_directories(target.parent_path(), error);
   if (error) {
     return Error{ErrorCode::io,
-                 cat("cannot make ", to_utf8(target.parent_path()), ": ", error.message())};
+                 cat("cannot create ", to_utf8(target.parent_path()), ": ", error.message())};
   }
   bool waits = false;
   KINGLET_ASSIGN(const FileLock lock, FileLock::take(to_utf8(target), [&] {
-                   if (!waits) std::fprintf(stderr, "waiting for another download of it\n");
+                   if (!waits)
+                     std::fprintf(stderr, "waiting for another download of the same file\n");
                    return waits = true;
                  }));
   if (fs::exists(target, error)) {
-    std::fprintf(stderr, "%s is here\n", printable(path).c_str());
+    std::fprintf(stderr, "%s is downloaded\n", printable(path).c_str());
     return {};
   }
   const Part part(target);
   KINGLET_TRY(download(hub_file_url(address, path), path, part));
   fs::rename(part.path, target, error);
   if (error) {
-    return Error{ErrorCode::io, cat("cannot name ", to_utf8(target), ": ", error.message())};
+    return Error{ErrorCode::io,
+                 cat("cannot rename the download to ", to_utf8(target), ": ", error.message())};
   }
   fs::remove(part.version, error);
   show(to_utf8(target) + "\n");
@@ -258,7 +261,8 @@ Result<std::string> model_path(const std::string& model) {
   const auto path = stored_path(address);
   const fs::path file = path.ok() ? path_of(folder, address, path.value()) : fs::path();
   if (path.ok() && fs::exists(file, error)) return to_utf8(file);
-  const char* missing = may_be_path ? " is neither a file nor a pulled model" : " is not here";
+  const char* missing =
+      may_be_path ? " is neither a file nor a pulled model" : " has not been pulled";
   return Error{ErrorCode::io, cat(model, missing, ": kinglet pull ", model)};
 }
 
@@ -295,7 +299,7 @@ Status list_models() {
     std::error_code error;
     const auto megabytes = static_cast<double>(fs::file_size(file.path, error)) / 1e6;
     std::printf("%s  %.1f MB%s\n", shown(file.address).c_str(), megabytes,
-                file.is_complete ? "" : ", not complete");
+                file.is_complete ? "" : ", incomplete");
   }
   return {};
 }
@@ -319,7 +323,7 @@ Status remove_model(const std::string& text) {
       }
     }
   }
-  if (!is_removed) return Error{ErrorCode::io, cat(text, " is not here")};
+  if (!is_removed) return Error{ErrorCode::io, cat(text, " has not been pulled")};
   return {};
 }
 

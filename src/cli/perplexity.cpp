@@ -42,7 +42,7 @@ Status perplexity(const PerplexityOptions& options) {
   if (n_ctx < 4 || tokens.size() < n_ctx) {
     return Error{ErrorCode::invalid_argument,
                  cat("the text has ", tokens.size(), " tokens, expected at least one window of ",
-                     n_ctx, " (and 4)")};
+                     n_ctx, " (and at least 4)")};
   }
   const TokenId bos = tokens.front();
   const bool begins_with_bos = tokenizer.encode("", {.add_bos = true}).size() == 1;

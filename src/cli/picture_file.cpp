@@ -38,8 +38,8 @@ Status check_pixels(const std::string& path, uint32_t width, uint32_t height, si
   const uint64_t n_pixels = uint64_t{width} * height;
   if (n_pixels > most_pixels) {
     return Error{ErrorCode::invalid_argument,
-                 cat(path, " is ", width, " x ", height, " pixels large, expected at most ",
-                     most_pixels, ": scale it down first")};
+                 cat(path, " is ", width, " x ", height, " pixels, expected at most ", most_pixels,
+                     ": scale it down first")};
   }
   if (n_pixels / kMostPixelsOfByte <= n_bytes) return {};
   return damaged(path,
@@ -191,7 +191,7 @@ class JpegReader {
         return {ErrorCode::cancelled, cat("reading ", path, " was cancelled")};
       case Ended::by_scans:
         return {ErrorCode::invalid_argument,
-                cat(path, " has more than ", kMostScans, " scans: save it again first")};
+                cat(path, " has more than ", kMostScans, " scans: save it again with fewer first")};
       case Ended::by_data:
         break;
     }

@@ -157,15 +157,15 @@ Status check_output(const QuantizeOptions& options) {
   for (const std::string& part : split_paths(input)) {
     std::error_code missing;
     if (!std::filesystem::equivalent(to_path(part), to_path(options.output), missing)) continue;
-    return Error{ErrorCode::invalid_argument,
-                 cat("the output, ", in_quotes(options.output), ", is the file that is read")};
+    return Error{ErrorCode::invalid_argument, cat("the output, ", in_quotes(options.output),
+                                                  ", is also the input: choose another name")};
   }
   std::error_code missing;
   if (options.replaces || !std::filesystem::is_regular_file(to_path(options.output), missing)) {
     return {};
   }
-  return Error{ErrorCode::invalid_argument,
-               cat("the output, ", in_quotes(options.output), ", exists: --force replaces it")};
+  return Error{ErrorCode::invalid_argument, cat("the output, ", in_quotes(options.output),
+                                                ", already exists: replace it with --force")};
 }
 
 // The bytes of a file's tensors, by type.

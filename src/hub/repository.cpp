@@ -123,7 +123,7 @@ Result<std::vector<std::string>> hub_paths(std::string_view json) {
   const auto answer = parse_json(json);
   const Json* siblings = answer.ok() ? answer.value().find("siblings") : nullptr;
   if (siblings == nullptr || !siblings->is_array()) {
-    return Error{ErrorCode::io, "the server does not answer as the hub does: no list of files"};
+    return Error{ErrorCode::io, "the server did not answer with a list of files, as the hub does"};
   }
   std::vector<std::string> paths;
   for (const Json& file : siblings->as_array()) {
@@ -142,9 +142,10 @@ Result<std::string> pick_file(const std::vector<std::string>& paths, std::string
                [&](const std::string& path) { return is_model(path, sorted); });
   const std::vector<std::string> found = matching_any(models, type, kUsualTypes);
   if (found.size() == 1) return found[0];
-  return not_found(cat(repository, found.empty() ? " has no such file" : " has several files",
-                       " for a model", type.empty() ? "" : " of type ", type,
-                       "; name one of: ", models.empty() ? "no GGUF file" : list_of(models)));
+  return not_found(
+      cat(repository, found.empty() ? " has no such file" : " has several files", " for a model",
+          type.empty() ? "" : " of type ", type,
+          models.empty() ? "; it has no GGUF file" : "; name one of: " + list_of(models)));
 }
 
 Result<std::string> pick_reader(const std::vector<std::string>& paths, std::string_view type,
@@ -155,12 +156,11 @@ Result<std::string> pick_reader(const std::vector<std::string>& paths, std::stri
   if (found.size() == 1) return found[0];
   if (readers.empty()) {
     return not_found(cat(repository,
-                         " has no mmproj file, which reads pictures: if this model can "
-                         "read pictures, set the option mmproj to that file"));
+                         " has no mmproj file: if this model can read pictures, set the option "
+                         "mmproj to its mmproj file"));
   }
-  return not_found(
-      cat(repository, " does not show which file reads pictures; set the option mmproj to one of: ",
-          list_of(readers)));
+  return not_found(cat(repository, " has several mmproj files; set the option mmproj to one of: ",
+                       list_of(readers)));
 }
 
 }  // namespace kinglet

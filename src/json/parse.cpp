@@ -65,7 +65,7 @@ class Parser {
   Result<Json> run() {
     KINGLET_ASSIGN(Json value, parse_value(0));
     skip_spaces();
-    if (at_ < text_.size()) return failure("more after the value");
+    if (at_ < text_.size()) return failure("unexpected text after the value");
     return value;
   }
 
@@ -163,8 +163,9 @@ class Parser {
       out += rest.substr(0, n_plain);
       at_ += n_plain;
       if (take("\"")) return out;
-      if (n_plain == rest.size()) return failure("a string that does not end");
-      if (static_cast<unsigned char>(next()) < 0x20) return failure("a control character");
+      if (n_plain == rest.size()) return failure("unterminated string");
+      if (static_cast<unsigned char>(next()) < 0x20)
+        return failure("control character in a string");
       if (!take("\\")) return failure("no UTF-8");
       KINGLET_TRY(append_escaped(out));
     }
@@ -177,7 +178,7 @@ class Parser {
     constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
     if (take("u")) return append_code_unit(out);
     const size_t known = at_ < text_.size() ? kNames.find(text_[at_]) : kNames.npos;
-    if (known == kNames.npos) return failure("an unknown escape");
+    if (known == kNames.npos) return failure("unknown escape");
     out += kMeanings[known];
     ++at_;
     return {};

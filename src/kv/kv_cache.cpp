@@ -58,7 +58,7 @@ Result<KvCache> KvCache::fork() const {
 Status KvCache::check_room(uint64_t n_positions) const {
   if (n_positions <= capacity_) return {};
   return Error{ErrorCode::context_full,
-               cat("the context is full: it holds ", size_, " of ", capacity_, " positions, ",
+               cat("the context is full: it holds ", size_, " of ", capacity_, " positions, and ",
                    n_positions - size_, " more do not fit")};
 }
 
@@ -118,7 +118,7 @@ Status KvCache::write_side(const KvSide& side, uint32_t layer, uint32_t position
     if (!is_finite(values)) {
       return Error{ErrorCode::not_finite,
                    cat("KV cache: the ", &side == &of.keys ? "key" : "value", " of layer ", layer,
-                       ", position ", position, ", head ", head, " holds NaN or infinity")};
+                       ", position ", position, ", head ", head, " contains NaN or infinity")};
     }
     table_.write(of, side, position, head, values);
   }
@@ -127,8 +127,9 @@ Status KvCache::write_side(const KvSide& side, uint32_t layer, uint32_t position
 
 Status KvCache::commit(uint32_t n) {
   if (n > n_reserved_ - size_) {
-    return Error{ErrorCode::invalid_argument, cat("KV cache: cannot commit ", n, " positions, ",
-                                                  n_reserved_ - size_, " are reserved")};
+    return Error{
+        ErrorCode::invalid_argument,
+        cat("KV cache: cannot commit ", n, " positions: ", n_reserved_ - size_, " are reserved")};
   }
   size_ += n;
   give_back();
@@ -140,7 +141,7 @@ Status KvCache::commit(uint32_t n) {
 Status KvCache::truncate(uint32_t n_positions) {
   if (n_positions > size_) {
     return Error{ErrorCode::invalid_argument,
-                 cat("KV cache: cannot truncate to ", n_positions, " positions, it holds ", size_)};
+                 cat("KV cache: cannot truncate to ", n_positions, " positions: it holds ", size_)};
   }
   places_.truncate(n_positions);
   set_size(n_positions);
@@ -182,8 +183,8 @@ Status KvCache::take_pages_for_drop(uint32_t begin, uint32_t n) {
 
 Status KvCache::drop(uint32_t first, uint32_t n) {
   if (first > size_ || n > size_ - first) {
-    return Error{ErrorCode::invalid_argument, cat("KV cache: cannot drop ", n, " positions from ",
-                                                  first, " on, it holds ", size_)};
+    return Error{ErrorCode::invalid_argument,
+                 cat("KV cache: cannot drop ", n, " positions from ", first, ": it holds ", size_)};
   }
   if (!can_drop(first, n)) {
     return Error{ErrorCode::invalid_argument,

@@ -15,7 +15,7 @@ Status check_sizes(const KvStoreConfig& config) {
     if (shape.n_kv_heads > 0 && shape.head_dim > 0) continue;
     return Error{ErrorCode::invalid_argument,
                  cat("KV cache: layer ", shape.layer, " has ", shape.n_kv_heads, " heads of ",
-                     shape.head_dim, " elements, expected 1 or more of both")};
+                     shape.head_dim, " elements, expected at least 1 of each")};
   }
   if (config.page_positions > 0 && config.n_pages > 0) return {};
   return Error{ErrorCode::invalid_argument,

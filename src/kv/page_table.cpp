@@ -58,7 +58,7 @@ Status PageTable::check_free(uint32_t n_needed) const {
   if (n_needed <= store_->n_free()) return {};
   return Error{ErrorCode::out_of_memory,
                cat("KV cache: ", n_needed, " pages of ", page_positions(),
-                   " positions are needed, ", store_->n_free(), " are available")};
+                   " positions are needed, but ", store_->n_free(), " are free")};
 }
 
 Status PageTable::own(uint32_t first, uint32_t end) {

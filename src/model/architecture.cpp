@@ -86,7 +86,7 @@ Status read_gemma4(const Keys& keys, ModelConfig& config) {
   if (config.n_layers < 2 || n_shared > config.n_layers - 2) {
     return keys.error(ErrorCode::corrupt, kKey,
                       cat("is ", n_shared, " of ", config.n_layers,
-                          " layers, expected two at least to have keys of their own"));
+                          " layers, expected at least two that have keys of their own"));
   }
   const uint32_t n_own = config.n_layers - n_shared;
   for (uint32_t i = n_own; i < config.n_layers; ++i) {
@@ -95,7 +95,7 @@ Status read_gemma4(const Keys& keys, ModelConfig& config) {
     const LayerConfig& other = config.layers[layer.rows_layer];
     if (layer.window == other.window && layer.n_kv_heads == other.n_kv_heads) continue;
     return keys.error(ErrorCode::corrupt, kKey,
-                      cat("is ", n_shared, ": layer ", i, " would read the keys of layer ",
+                      cat("is ", n_shared, ": layer ", i, " would use the keys of layer ",
                           layer.rows_layer, ", which has another window or other heads"));
   }
   return {};
@@ -414,8 +414,7 @@ Result<const Architecture*> find_architecture(const GgufHeader& header) {
   if (name == "clip") {
     return Error{
         ErrorCode::unsupported_architecture,
-        "the file is the picture reader (mmproj) of another model: load it with that model, "
-        "not in its place"};
+        "the file is a picture reader (mmproj), not a model: load it together with its model"};
   }
   std::string known;
   for (const Architecture& architecture : kArchitectures) {

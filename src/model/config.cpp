@@ -38,9 +38,11 @@ Status read_purpose(const Keys& keys, ModelConfig& config) {
   const bool is_encoder = config.architecture->is_encoder();
   KINGLET_ASSIGN(const bool causal, keys.flag("attention.causal", !is_encoder));
   if (causal == is_encoder) {
-    return keys.error(ErrorCode::unsupported_feature, "attention.causal",
-                      causal ? "says that tokens do not see later tokens: not supported"
-                             : "says that tokens see later tokens: not supported");
+    return keys.error(
+        ErrorCode::unsupported_feature, "attention.causal",
+        causal ? "is true, which is not supported: the tokens of this architecture see later tokens"
+               : "is false, which is not supported: the tokens of this architecture do not see "
+                 "later tokens");
   }
   KINGLET_ASSIGN(const uint32_t pooling, keys.number("pooling_type", uint32_t{0}));
   constexpr auto kLast = static_cast<uint32_t>(Pooling::rank);
@@ -88,8 +90,8 @@ Status read_layer_inputs(const Keys& keys, ModelConfig& config) {
   if (inputs == LayerInputs::projection) KINGLET_TRY(keys.size(kKey, kMaxDim));
   if (config.layer_input_dim <= kMaxDim / config.n_layers) return {};
   return keys.error(ErrorCode::corrupt, kKey,
-                    cat("is ", config.layer_input_dim, ", which times ", config.n_layers,
-                        " layers exceeds ", kMaxDim));
+                    cat("is ", config.layer_input_dim, ": times ", config.n_layers,
+                        " layers, that is more than ", kMaxDim));
 }
 
 }  // namespace
@@ -101,9 +103,9 @@ Status check_makes_text(const ModelConfig& config) {
       ErrorCode::unsupported_feature,
       config.architecture->is_encoder()
           ? cat("architecture ", in_quotes(name),
-                " is an encoder: it computes embeddings and generates no text")
+                " is an encoder: it computes embeddings and cannot generate text")
           : cat(name,
-                ".pooling_type says that the model computes embeddings and generates no text")};
+                ".pooling_type is set, so the model computes embeddings and cannot generate text")};
 }
 
 Result<ModelConfig> read_config(const GgufHeader& header) {

@@ -46,8 +46,8 @@ Status check_heads(const Keys& keys, const LayerConfig& layer, uint32_t index) {
   }
   if (uint64_t{layer.n_heads} * layer.head_dim > kMaxDim) {
     return keys.error(ErrorCode::corrupt, kHeads,
-                      cat("is ", layer.n_heads, " in layer ", index, ", which times the head size ",
-                          layer.head_dim, " exceeds ", kMaxDim));
+                      cat("is ", layer.n_heads, " in layer ", index, ": times the head size ",
+                          layer.head_dim, ", that is more than ", kMaxDim));
   }
   return {};
 }
@@ -121,7 +121,7 @@ Result<uint32_t> read_windows(const Keys& keys, ModelConfig& config) {
   const bool listed = pattern != nullptr && pattern->type() == ValueType::array;
   if (traits.window.required) KINGLET_TRY(keys.size("attention.sliding_window", UINT32_MAX));
   if (traits.window.listed && !listed) {
-    return keys.error(ErrorCode::missing_metadata, kPattern, "is not there as a list");
+    return keys.error(ErrorCode::missing_metadata, kPattern, "is missing, or is not an array");
   }
   if (!listed) {
     KINGLET_ASSIGN(period, keys.number(kPattern, period));

@@ -33,7 +33,7 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
     // A single expert, which all tokens use, is not a mixture of experts.
     if (std::exchange(config.n_experts, 0) == 1) return {};
     return keys.error(ErrorCode::unsupported_feature, "expert_count",
-                      "names a mixture of experts: not supported");
+                      "asks for a mixture of experts, which this architecture does not support");
   }
   KINGLET_ASSIGN(config.n_experts, keys.size("expert_count", kMaxExperts));
   KINGLET_ASSIGN(config.n_experts_used, keys.size("expert_used_count", config.n_experts));
@@ -44,13 +44,13 @@ Status read_experts(const Keys& keys, ModelConfig& config) {
                  keys.number(kSharedDim, traits.ffn.gates_shared_expert ? ffn_dim : 0));
   if (config.shared_dim > kMaxDim) {
     return keys.error(ErrorCode::corrupt, kSharedDim,
-                      cat("is ", config.shared_dim, ", expected ", kMaxDim, " at most"));
+                      cat("is ", config.shared_dim, ", expected at most ", kMaxDim));
   }
   constexpr std::string_view kDenseLayers = "leading_dense_block_count";
   KINGLET_ASSIGN(const uint32_t n_dense, keys.number(kDenseLayers, uint32_t{0}));
   if (n_dense > config.n_layers) {
     return keys.error(ErrorCode::corrupt, kDenseLayers,
-                      cat("is ", n_dense, ", expected ", config.n_layers, " layers at most"));
+                      cat("is ", n_dense, ", expected at most ", config.n_layers, " layers"));
   }
   for (uint32_t i = n_dense; i < config.n_layers; ++i) config.layers[i].has_experts = true;
   KINGLET_ASSIGN(const uint32_t gating, keys.number("expert_gating_func", uint32_t{1}));

@@ -60,7 +60,7 @@ Status read_sections(const Keys& keys, ModelConfig& config) {
   if (sizes[0] == 0 || sizes[1] == 0) return {};
   if (sizes[3] > 0) {
     return keys.error(ErrorCode::unsupported_feature, kKey,
-                      cat("has a fourth section of ", sizes[3], ": not supported"));
+                      cat("has a fourth section of ", sizes[3], ", which is not supported"));
   }
   for (uint32_t i = 0; i < kRopeAxes; ++i) {
     config.rope.sections[i] = static_cast<uint32_t>(sizes[i]);

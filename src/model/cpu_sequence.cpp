@@ -18,8 +18,8 @@ Result<uint32_t> context_of(const Model& model, const SequenceOptions& options) 
   const uint32_t n_ctx = options.n_ctx == 0 ? std::min(trained, kDefaultMaxCtx) : options.n_ctx;
   if (n_ctx > trained) {
     return Error{ErrorCode::invalid_argument,
-                 cat("a context of ", n_ctx, " positions was asked for, the model was trained for ",
-                     trained)};
+                 cat("a context of ", n_ctx,
+                     " positions was requested, but the model was trained for ", trained)};
   }
   return n_ctx;
 }
@@ -27,7 +27,7 @@ Result<uint32_t> context_of(const Model& model, const SequenceOptions& options) 
 Status check_batch(const SequenceOptions& options) {
   if (options.n_batch > 0) return {};
   return Error{ErrorCode::invalid_argument,
-               "a batch of 0 tokens was asked for, expected 1 or more"};
+               "a batch of 0 tokens was requested, expected at least 1"};
 }
 
 KvStoreConfig store_config(const Model& model, uint32_t n_positions, uint32_t page_positions,

@@ -74,7 +74,7 @@ Status EmbeddingTable::read_stored(int32_t first, std::span<std::byte> bytes) co
   const size_t n_before = *block * dtype_info(matrix_.type).block_bytes / row_bytes_;
   return Error{ErrorCode::not_finite,
                cat("row ", static_cast<size_t>(first) + n_before, " of tensor ", name_,
-                   " holds NaN or infinity: the file is damaged")};
+                   " contains NaN or infinity: the file is damaged")};
 }
 
 std::vector<const TensorInfo*> tables_read_by_rows(const GgufHeader& header) {

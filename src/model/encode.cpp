@@ -37,7 +37,7 @@ Result<Encoder> Encoder::create(const Model& model, ThreadPool& pool, uint32_t n
   if (n_tokens == 0 || n_batch == 0) {
     return Error{ErrorCode::invalid_argument,
                  cat("an encoder of ", n_tokens, " tokens in batches of ", n_batch,
-                     ", expected 1 or more of both")};
+                     ", expected at least 1 of each")};
   }
   KINGLET_ASSIGN(RowEncoder rows, RowEncoder::create(model, pool, n_tokens, n_batch));
   Encoder encoder(model, pool, std::move(rows));
@@ -65,7 +65,8 @@ uint64_t Encoder::bytes() const {
 }
 
 Status Encoder::check_texts(std::span<const std::span<const int32_t>> texts) const {
-  if (texts.empty()) return Error{ErrorCode::invalid_argument, "no texts, expected at least one"};
+  if (texts.empty())
+    return Error{ErrorCode::invalid_argument, "there are no texts, expected at least one"};
   const uint32_t context = model_->config().context_length;
   uint64_t n_tokens = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -74,14 +75,14 @@ Status Encoder::check_texts(std::span<const std::span<const int32_t>> texts) con
     }
     if (texts[i].size() > context) {
       return Error{ErrorCode::context_full, cat("text ", i, " has ", texts[i].size(),
-                                                " tokens, the model's context ", context)};
+                                                " tokens, but the model's context is ", context)};
     }
     KINGLET_TRY(check_vocabulary(*model_, texts[i]));
     n_tokens += texts[i].size();
   }
   if (n_tokens <= rows_.capacity()) return {};
-  return Error{ErrorCode::context_full,
-               cat("the texts have ", n_tokens, " tokens, there is room for ", rows_.capacity())};
+  return Error{ErrorCode::context_full, cat("the texts have ", n_tokens,
+                                            " tokens, but there is room for ", rows_.capacity())};
 }
 
 Status Encoder::begin(std::span<const std::span<const int32_t>> texts,

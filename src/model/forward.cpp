@@ -16,7 +16,7 @@ Status check_tokens(const Model& model, const Scratch& scratch, const SequenceSt
                     std::span<const int32_t> tokens, PlacedImages images) {
   if (tokens.empty() || tokens.size() > scratch.n_batch) {
     return Error{ErrorCode::invalid_argument,
-                 cat("a step of ", tokens.size(), " tokens, expected 1 to ", scratch.n_batch)};
+                 cat("a step has ", tokens.size(), " tokens, expected 1 to ", scratch.n_batch)};
   }
   for (size_t i = 0; i < tokens.size(); ++i) {
     const PlacedImage* placed = image_at(images, state.size() + i);
@@ -24,7 +24,7 @@ Status check_tokens(const Model& model, const Scratch& scratch, const SequenceSt
       KINGLET_TRY(check_vocabulary(model, tokens[i]));
     } else if (!placed->has_rows()) {
       return Error{ErrorCode::invalid_argument,
-                   cat("the rows of the picture at position ", placed->first, " are not known")};
+                   cat("the rows of the picture at position ", placed->first, " were not given")};
     } else if (placed->image->sees_all &&
                (placed->first != state.size() || placed->n_rows != tokens.size())) {
       return Error{ErrorCode::invalid_argument,
@@ -37,7 +37,7 @@ Status check_tokens(const Model& model, const Scratch& scratch, const SequenceSt
   if (n_learned > 0 && tokens.size() > n_learned - state.size()) {
     return Error{ErrorCode::context_full,
                  cat("the context is full: it holds ", state.size(), " of ", n_learned,
-                     " positions, ", tokens.size(), " more do not fit")};
+                     " positions, and ", tokens.size(), " more do not fit")};
   }
   return {};
 }
@@ -46,7 +46,7 @@ Status check_together(const Model& model, const Scratch& scratch,
                       std::span<SequenceState* const> states, std::span<const int32_t> tokens) {
   if (!can_run_together(model)) {
     return Error{ErrorCode::unsupported_feature,
-                 "sequences with recurrent states are not computed together"};
+                 "sequences with recurrent states cannot be computed together"};
   }
   if (states.size() != tokens.size() || tokens.size() > scratch.n_logit_rows) {
     return Error{ErrorCode::invalid_argument,
@@ -83,7 +83,7 @@ Status check_vocabulary(const Model& model, int32_t token) {
   const uint32_t vocab_size = model.config().vocab_size;
   if (token >= 0 && static_cast<uint32_t>(token) < vocab_size) return {};
   return Error{ErrorCode::invalid_argument,
-               cat("token ", token, " is outside the vocabulary of ", vocab_size)};
+               cat("token id ", token, " is out of range (vocabulary: ", vocab_size, ")")};
 }
 
 Status check_vocabulary(const Model& model, std::span<const int32_t> tokens) {

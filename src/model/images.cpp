@@ -58,15 +58,15 @@ uint32_t n_rows_at(const ImageRows& image, std::span<const int32_t> tokens) {
 Status check_image(const ImageRows& image, const ModelConfig& config) {
   if (image.width != config.image_width()) {
     return Error{ErrorCode::wrong_shape,
-                 cat("rows of a picture are ", image.width, " numbers wide, the model takes ",
-                     config.image_width(), ": they are of another model")};
+                 cat("rows of a picture are ", image.width, " numbers wide, but the model takes ",
+                     config.image_width(), ": they belong to another model")};
   }
   const uint64_t n_in_grid = uint64_t{image.grid_width} * image.grid_height;
   const bool has_grid = image.grid_width > 0 || image.grid_height > 0;
   if (image.n_rows == 0 || (has_grid && n_in_grid != image.n_rows)) {
     return Error{ErrorCode::invalid_argument,
-                 cat("a picture of ", image.n_rows, " rows in a grid of ", image.grid_width, " x ",
-                     image.grid_height)};
+                 cat("a picture has ", image.n_rows, " rows, which does not match its grid of ",
+                     image.grid_width, " x ", image.grid_height)};
   }
   if (image.rows.empty()) return {};
   if (image.rows.size() != uint64_t{image.n_rows} * image.width) {
@@ -77,7 +77,7 @@ Status check_image(const ImageRows& image, const ModelConfig& config) {
   const bool is_finite =
       std::all_of(image.rows.begin(), image.rows.end(), [](float x) { return std::isfinite(x); });
   if (is_finite) return {};
-  return Error{ErrorCode::not_finite, "the rows of a picture hold NaN or infinity"};
+  return Error{ErrorCode::not_finite, "the rows of a picture contain NaN or infinity"};
 }
 
 }  // namespace kinglet

@@ -48,7 +48,7 @@ Result<Pooling> vector_pooling(const ModelConfig& config) {
   return Error{
       ErrorCode::missing_metadata,
       cat(config.architecture->name, ".pooling_type is ", config.pooling ? "\"none\"" : "missing",
-          ": the file does not tell how the states of a text's tokens become one vector")};
+          ": the file does not say how to make one vector of the states of a text's tokens")};
 }
 
 Status check_makes_vectors(Pooling pooling) {
@@ -59,8 +59,8 @@ Status check_makes_vectors(Pooling pooling) {
 Status check_ranks(const ModelConfig& config) {
   if (config.pooling == Pooling::rank) return {};
   return Error{ErrorCode::unsupported_feature,
-               cat(config.architecture->name, ".pooling_type does not say that the model ranks ",
-                   "texts: it computes embeddings, not scores")};
+               cat(config.architecture->name,
+                   ".pooling_type is not \"rank\": the model computes embeddings, not scores")};
 }
 
 void normalize_length(std::span<float> vector) {

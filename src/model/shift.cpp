@@ -31,17 +31,17 @@ Status check_can_shift(const Model& model) {
   const ModelConfig& config = model.config();
   if (config.architecture->embedding.learned_positions) {
     return Error{ErrorCode::unsupported_feature,
-                 "this model's positions are learned: a full context cannot be shifted"};
+                 "a full context cannot be shifted: this model's positions are learned"};
   }
   if (config.architecture->attention.rotates_first) {
     return Error{ErrorCode::unsupported_feature,
                  cat("a full context cannot be shifted: ", config.architecture->name,
-                     " normalizes keys once they are rotated, which cannot be undone")};
+                     " normalizes keys after rotating them, which cannot be undone")};
   }
   if (model.state_shape().n_recurrent > 0) {
     return Error{ErrorCode::unsupported_feature,
                  cat("a full context cannot be shifted: layers of ", config.architecture->name,
-                     " keep a recurrent state, which holds what is to be dropped")};
+                     " have a recurrent state, from which no tokens can be removed")};
   }
   return {};
 }

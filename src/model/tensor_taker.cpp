@@ -130,7 +130,7 @@ Result<WeightFill> TensorTaker::finish() {
     if (!taken_[i]) {
       return Error{ErrorCode::unsupported_feature,
                    cat("tensor ", in_quotes(file_.header().tensors[i].name),
-                       " has no place in this architecture")};
+                       " is not used by this architecture")};
     }
   }
   fill_.sort();

@@ -58,16 +58,16 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
   bool returns_documents = false;
   KINGLET_TRY(fields.take("return_documents", returns_documents));
   if (documents == nullptr || !documents->is_array() || documents->empty()) {
-    return invalid("documents must be a list of texts", "documents");
+    return invalid("documents must be an array of strings", "documents");
   }
   if (documents->size() > kMostTexts) {
     return invalid(
-        cat("there are ", documents->size(), " documents, expected ", kMostTexts, " at most"),
+        cat("there are ", documents->size(), " documents, expected at most ", kMostTexts),
         "documents");
   }
   for (const Json& document : documents->as_array()) {
     const std::string* text = document_text(document);
-    if (text == nullptr) return wrong_value("documents", document, "a list of texts");
+    if (text == nullptr) return wrong_value("documents", document, "an array of strings");
     KINGLET_TRY(patience());
     KINGLET_ASSIGN(
         std::vector<TokenId> tokens,
@@ -102,7 +102,7 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
   for (const auto& text : request.texts) {
     if (text.size() <= context) continue;
     return Error{ErrorCode::prompt_too_long,
-                 cat("a text has ", text.size(), " tokens, the model's context ", context)};
+                 cat("a text has ", text.size(), " tokens, but the model's context is ", context)};
   }
   return request;
 }

@@ -44,7 +44,7 @@ ApiStatus Fields::take(const std::string& name, bool& out) {
 ApiStatus Fields::take(const std::string& name, std::string& out) {
   const Json* value = find(name);
   if (value == nullptr) return {};
-  if (!value->is_string()) return wrong_value(place_of(name), *value, "a text");
+  if (!value->is_string()) return wrong_value(place_of(name), *value, "a string");
   out = value->as_string();
   return {};
 }
@@ -85,7 +85,7 @@ ApiStatus Fields::take(const std::string& name, std::vector<std::string>& out) {
     out = {value->as_string()};
     return {};
   }
-  constexpr std::string_view kExpected = "a text or a list of texts";
+  constexpr std::string_view kExpected = "a string or an array of strings";
   if (!value->is_array()) return wrong_value(place_of(name), *value, kExpected);
   std::vector<std::string> texts;
   for (const Json& item : value->as_array()) {

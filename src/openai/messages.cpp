@@ -31,7 +31,8 @@ ApiResult<std::string> text_of_part(const Json& part, const std::string& place) 
   const std::string* type = part.find_string("type");
   if (type == nullptr || (*type != "text" && *type != "refusal")) {
     return invalid(
-        cat("a part of type ", print(part["type"]), " is not supported: the model reads text only"),
+        cat("a part of type ", print(part["type"]),
+            " is not supported: without a picture reader (mmproj), the model reads text only"),
         place);
   }
   Fields fields(part, place);
@@ -39,7 +40,7 @@ ApiResult<std::string> text_of_part(const Json& part, const std::string& place) 
   std::optional<std::string> text;
   KINGLET_TRY(fields.take(*type, text));
   KINGLET_TRY(fields.check_all_known());
-  if (!text) return wrong_value(fields.place_of(*type), nullptr, "a text");
+  if (!text) return wrong_value(fields.place_of(*type), nullptr, "a string");
   return *text;
 }
 
@@ -51,7 +52,7 @@ ApiResult<std::string> text_of(Fields& fields, const Patience& patience) {
   if (content == nullptr) return text;
   if (content->is_string()) return content->as_string();
   const std::string place = fields.place_of("content");
-  if (!content->is_array()) return wrong_value(place, *content, "a text or a list of parts");
+  if (!content->is_array()) return wrong_value(place, *content, "a string or an array of parts");
   text.clear();
   for (size_t i = 0; i < content->size(); ++i) {
     KINGLET_TRY(patience.check_cancelled());
@@ -63,7 +64,7 @@ ApiResult<std::string> text_of(Fields& fields, const Patience& patience) {
 
 ApiResult<Call> read_call(const Json& given, const std::string& place) {
   constexpr std::string_view kExpected =
-      R"({"id": …, "type": "function", "function": {"name": …, "arguments": …}}, all texts)";
+      R"({"id": …, "type": "function", "function": {"name": …, "arguments": …}}, all strings)";
   if (!given.is_object()) return wrong_value(place, given, kExpected);
   Call call;
   Fields fields(given, place);
@@ -88,7 +89,7 @@ ApiResult<std::vector<Call>> read_calls(Fields& fields, const Patience& patience
   const Json* given = fields.find("tool_calls");
   if (given == nullptr) return calls;
   const std::string place = fields.place_of("tool_calls");
-  if (!given->is_array()) return wrong_value(place, *given, "a list of calls");
+  if (!given->is_array()) return wrong_value(place, *given, "an array of calls");
   for (size_t i = 0; i < given->size(); ++i) {
     KINGLET_TRY(patience.check_cancelled());
     const Json& one = (*given)[i];
@@ -142,7 +143,7 @@ Json chat_message(const Message& message) {
 
 ApiResult<Json> read_messages(const Json& messages, const Patience& patience) {
   if (!messages.is_array() || messages.empty()) {
-    return invalid("messages must be a list of at least one object", "messages");
+    return invalid("messages must be an array of at least one object", "messages");
   }
   Json made = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {

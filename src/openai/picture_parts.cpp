@@ -85,9 +85,10 @@ ApiResult<std::string> file_of_url(std::string_view url) {
   while (!url.empty() && is_space(url.front())) url.remove_prefix(1);
   constexpr std::string_view kScheme = "data:";
   if (!equal_ignoring_case(url.substr(0, kScheme.size()), kScheme)) {
-    return wrong_part(cat("the image_url ", in_quotes(std::string(url.substr(0, kMostQuoted))),
-                          " is not a data URL: the server fetches nothing, so send the file itself "
-                          "(data:image/png;base64,…)"));
+    return wrong_part(
+        cat("the image_url ", in_quotes(std::string(url.substr(0, kMostQuoted))),
+            " is not a data URL: the server does not fetch pictures, so send the file itself "
+            "(data:image/png;base64,…)"));
   }
   const size_t comma = url.find(',');
   std::string_view head = url.substr(0, comma);
@@ -101,7 +102,8 @@ ApiResult<std::string> file_of_url(std::string_view url) {
   const std::string_view data = url.substr(comma + 1);
   auto bytes = is_base64 ? from_base64(data) : percent_decoded(data);
   if (bytes && !bytes->empty()) return std::move(*bytes);
-  return wrong_part(cat("the data URL of a picture holds no ", is_base64 ? "Base64" : "data"));
+  return wrong_part(cat("the data URL of a picture does not contain ",
+                        is_base64 ? "valid Base64" : "valid data"));
 }
 
 Look one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read) {
@@ -125,7 +127,7 @@ ApiResult<GivenPictures> take_pictures(Json& messages) {
     for (Json& part : content->as_array()) {
       if (std::as_const(part)["type"] != "image_url") continue;
       if (pictures.urls.size() == kMostPictures) {
-        return wrong_part(cat("the messages hold more than ", kMostPictures, " pictures"));
+        return wrong_part(cat("the messages have more than ", kMostPictures, " pictures"));
       }
       KINGLET_ASSIGN(std::string url, url_of_part(part));
       if (pictures.urls.empty()) pictures.mark = new_mark();

@@ -52,7 +52,7 @@ ApiResult<Json> content_of(const Json* content, const std::string& place) {
   if (content == nullptr) return Json("");
   if (content->is_string()) return *content;
   if (!content->is_array()) {
-    return invalid("the content of an item must be a text or a list of parts", place);
+    return invalid("the content of an item must be a string or an array of parts", place);
   }
   Json parts = Json::array();
   for (size_t i = 0; i < content->size(); ++i) {
@@ -69,7 +69,7 @@ ApiResult<std::string> thought_of(const Json* content, const std::string& place)
   std::string text;
   for (const Json& part : given.as_array()) {
     const std::string* piece = part.find_string("text");
-    if (piece == nullptr) return invalid("a thought must be text", place);
+    if (piece == nullptr) return invalid("a part of a reasoning item must be text", place);
     text += *piece;
   }
   return text;
@@ -104,7 +104,7 @@ ApiStatus add_message(Fields& fields, Json& messages) {
   } else if (role == "user" || role == "system" || role == "developer") {
     messages.push_back({{"role", role}, {"content", std::move(content)}});
   } else {
-    return invalid(cat("an input message of the role ", print(role), " is not supported"),
+    return invalid(cat("an input message with the role ", print(role), " is not supported"),
                    fields.place_of("role"));
   }
   return {};
@@ -152,7 +152,7 @@ ApiStatus add_item_of_type(std::string_view type, Fields& fields, const std::str
 }
 
 ApiStatus add_item(const Json& item, const std::string& place, Json& messages) {
-  if (!item.is_object()) return invalid("input must be a text or a list of items", place);
+  if (!item.is_object()) return invalid("input must be a string or an array of items", place);
   Fields fields(item, place);
   // Clients give answers back with these members.
   fields.ignore({"id", "status", "role", "content", "summary", "encrypted_content", "phase",
@@ -170,7 +170,7 @@ ApiStatus add_input(const Json& input, const Patience& patience, Json& messages)
     messages.push_back({{"role", "user"}, {"content", input}});
     return {};
   }
-  if (!input.is_array()) return invalid("input must be a text or a list of items", "input");
+  if (!input.is_array()) return invalid("input must be a string or an array of items", "input");
   for (size_t i = 0; i < input.size(); ++i) {
     KINGLET_TRY(patience.check_cancelled());
     KINGLET_TRY(add_item(input[i], cat("input[", i, "]"), messages));

@@ -47,12 +47,12 @@ ApiStatus refuse_kept_answers(Fields& fields) {
   KINGLET_TRY(fields.take("background", in_background));
   KINGLET_TRY(fields.take("previous_response_id", previous));
   if (in_background) {
-    return invalid("background is not supported: answers are not kept", "background");
+    return invalid("background is not supported: the server does not store answers", "background");
   }
   if (!previous) return {};
   return invalid(
-      "previous_response_id is not supported, as answers are not kept: give what was said before, "
-      "the output of the earlier answer too, as items of the input",
+      "previous_response_id is not supported, because the server does not store answers: send the "
+      "earlier items again as input, those of the answer included",
       "previous_response_id");
 }
 
@@ -143,7 +143,7 @@ ApiResult<Json> chat_tool(const Json& tool, const std::string& place) {
 ApiStatus add_tools(Fields& fields, const Patience& patience, Json& chat) {
   const Json* given = fields.find("tools");
   if (given == nullptr) return {};
-  if (!given->is_array()) return wrong_value("tools", *given, "a list of tools");
+  if (!given->is_array()) return wrong_value("tools", *given, "an array of tools");
   Json tools = Json::array();
   for (size_t i = 0; i < given->size(); ++i) {
     KINGLET_TRY(patience.check_cancelled());

@@ -36,7 +36,7 @@ ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
   for (const auto& [key, value] : biases->as_object()) {
     const auto token = parse_decimal<TokenId>(key);
     if (!token || *token < 0) {
-      return invalid(cat("logit_bias has the key ", print(key), ", expected the id of a token"),
+      return invalid(cat("logit_bias has the key ", print(key), ", expected a token id"),
                      "logit_bias");
     }
     std::optional<float> bias;
@@ -98,7 +98,7 @@ ApiResult<std::vector<TokenId>> read_tokens(const std::string& name, const Json&
   for (const Json& item : value.as_array()) {
     const auto token = item.is_number() ? item.as_integer() : std::nullopt;
     if (!token || *token < 0 || *token >= n_tokens) {
-      return wrong_value(name, item, cat("the id of a token, from 0 to ", n_tokens - 1));
+      return wrong_value(name, item, cat("a token id from 0 to ", n_tokens - 1));
     }
     tokens.push_back(static_cast<TokenId>(*token));
   }
@@ -155,7 +155,7 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
     Fields& fields, const std::string& name, const ServedModel& model, size_t most,
     const std::function<ApiResult<std::vector<TokenId>>(const std::string&)>& encode) {
   const Json* value = fields.find(name);
-  constexpr std::string_view kExpected = "a text, tokens, or a list of either";
+  constexpr std::string_view kExpected = "a string, an array of token ids, or an array of either";
   if (value == nullptr) return invalid(cat(name, " is missing, expected ", kExpected), name);
   const bool is_one = value->is_string() || is_tokens(*value);
   if (!is_one && (!value->is_array() || value->empty())) {
@@ -164,7 +164,7 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
   const std::span<const Json> items =
       is_one ? std::span(value, 1) : std::span<const Json>(value->as_array());
   if (items.size() > most) {
-    return invalid(cat(name, " has ", items.size(), " texts, expected ", most, " at most"), name);
+    return invalid(cat(name, " has ", items.size(), " texts, expected at most ", most), name);
   }
   std::vector<std::vector<TokenId>> texts;
   for (const Json& item : items) {

@@ -70,13 +70,13 @@ ApiResult<Json> named(const ToolsByName& tools, const Json& choice, const std::s
   KINGLET_TRY(fields.take("name", name));
   KINGLET_TRY(fields.check_all_known());
   if (const auto found = tools.find(name); found != tools.end()) return *found->second;
-  return invalid(cat("tool_choice names the tool \"", name, "\", which is not among the tools"),
+  return invalid(cat("tool_choice names the tool \"", name, "\", which is not one of the tools"),
                  "tool_choice");
 }
 
 ApiResult<ChosenTools> forced(Json tools) {
   if (!tools.empty()) return ChosenTools{.tools = std::move(tools), .is_forced = true};
-  return invalid("tool_choice asks for a call, but there are no tools", "tool_choice");
+  return invalid("tool_choice requires a call, but there are no tools", "tool_choice");
 }
 
 // Reads {"mode": …, "tools": […]}.
@@ -88,7 +88,7 @@ ApiResult<ChosenTools> allowed(const ToolsByName& tools, const Json& given,
   const Json* choices = fields.find("tools");
   KINGLET_TRY(fields.check_all_known());
   if (choices == nullptr || !choices->is_array() || (mode != "auto" && mode != "required")) {
-    return wrong_value(place, given, R"({"mode": "auto" or "required", "tools": a list})");
+    return wrong_value(place, given, R"({"mode": "auto" or "required", "tools": an array})");
   }
   Json chosen = Json::array();
   for (size_t i = 0; i < choices->size(); ++i) {
@@ -128,7 +128,7 @@ ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience) {
   const Json* choice = fields.find("tool_choice");
   Json tools = Json::array();
   if (given != nullptr && !given->is_array())
-    return wrong_value("tools", *given, "a list of tools");
+    return wrong_value("tools", *given, "an array of tools");
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
     KINGLET_TRY(patience.check_cancelled());
     KINGLET_ASSIGN(Json tool, checked_tool((*given)[i], cat("tools[", i, "]")));

@@ -28,7 +28,7 @@ Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const
   static const Json anything = Json::object();
   const std::string name = print(known.name);
   if (notation.pieces.has_plain_names && !schema::is_plain_name(known.name)) {
-    return invalid(cat("this model cannot call a tool of the name ", name));
+    return invalid(cat("this model cannot call a tool named ", name));
   }
   const Json* function = tool.find("function");
   const Json* parameters = function == nullptr ? nullptr : function->find("parameters");
@@ -39,7 +39,7 @@ Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const
     return Error{arguments.error().code, cat("the tool ", name, ": ", arguments.error().message)};
   }
   if (!arguments.value().empty()) return arguments;
-  return invalid(cat("the tool ", name, ": its parameters allow no object"));
+  return invalid(cat("the tool ", name, ": its parameters do not allow any object"));
 }
 
 // Returns GBNF for the rest of a thought, part by part.

@@ -18,7 +18,7 @@ constexpr size_t kMaxLevels = 12;
 constexpr size_t kLongestValue = 500'000;
 
 constexpr std::string_view kNoValue = "no value is valid";
-constexpr std::string_view kOfNumbers = "what is asked of a number";
+constexpr std::string_view kOfNumbers = "this combination of limits on a number";
 
 // Returns the tighter of an inclusive and an exclusive bound. `sign` is 1 for the lower bound.
 std::optional<Bound> tighter(const Json* closed, const Json* open, int sign) {
@@ -179,7 +179,8 @@ std::string SchemaCompiler::reference(const Json& reference, std::string_view at
   if (refusal_.is_set()) return {};
   const std::string& pointer = reference.as_string();
   const std::string key = cat(level_, " ", static_cast<int>(place_), " ", pointer);
-  if (open_.contains(key)) return refuse(at, cat(shown(pointer), " is defined by itself"));
+  if (open_.contains(key))
+    return refuse(at, cat("the reference ", shown(pointer), " leads back to itself"));
   if (empty_references_.contains(key)) return {};
   Reference& known = references_[key];
   if (!known.rule.empty()) {
@@ -242,8 +243,8 @@ std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_v
   for (const Json* value : enumerated(schema, at)) {
     texts.push_back(are_literals ? print(*value) : spelled(*value, place_ == Place::text, at));
     if (texts.back().size() > kLongestValue) {
-      return refuse(at, cat("a listed value takes ", texts.back().size(), " bytes, expected ",
-                            kLongestValue, " at most"));
+      return refuse(at, cat("a value of \"enum\" or \"const\" has ", texts.back().size(),
+                            " bytes, expected at most ", kLongestValue));
     }
   }
   return as_rule(are_literals ? one_of_texts(std::move(texts), at) : alternatives(texts), at);
@@ -316,7 +317,7 @@ std::string SchemaCompiler::spelled_string(std::string_view text, bool is_text,
   }
   check_work();
   if (!parts.empty()) return alternatives(parts);
-  return refuse(at, cat("a call of this model cannot have the value ", shown(text)));
+  return refuse(at, cat("calls of this model cannot contain the value ", shown(text)));
 }
 
 // Writes a list or an object.

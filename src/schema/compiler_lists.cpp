@@ -88,7 +88,7 @@ std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at)
   ListParts parts{.least = least, .most = most};
   for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
     if (!value.json->is_array()) continue;
-    if (value.json->size() > 0) refuse(at, "lists that differ from a given one are not supported");
+    if (value.json->size() > 0) refuse(at, "\"not\" cannot exclude one array, except []");
     parts.least = std::max<uint64_t>(parts.least, 1);
   }
   const std::vector<Schema> prefix = list_of(schema, "prefixItems", at, refusal_);
@@ -223,7 +223,8 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
   const bool is_limited = most_hits != kUnlimited;
   const bool is_one = wanted.size() == 1;
   if (!is_one && (wanted.size() > kMostWanted || schema.has("minContains") || is_limited)) {
-    return refuse(at, "so many \"contains\" for one list are not supported");
+    return refuse(at, cat("several \"contains\" for one array are supported up to ", kMostWanted,
+                          ", without \"minContains\" and \"maxContains\""));
   }
   const uint64_t all = (uint64_t{1} << wanted.size()) - 1;
   const uint64_t least_hits = !is_one ? all : schema.has("minContains") ? given : 1;
@@ -233,7 +234,7 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
                                : std::max<uint64_t>({parts.prefix.size(), parts.least, 1});
   if (n_hits >= kMostStates || n_items >= kMostStates ||
       (n_hits + 1) * (n_items + 1) > kMostStates) {
-    return refuse(at, "\"contains\" in so long a list is not supported: lower \"maxItems\"");
+    return refuse(at, "\"contains\" is not supported in an array this long: lower \"maxItems\"");
   }
   // The items at a place: under none of the wanted schemas, and under each set of them.
   std::map<uint64_t, std::vector<std::string>> kinds;

@@ -61,7 +61,8 @@ void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const
                                       const OtherProperties* other, std::string_view at,
                                       std::vector<std::string>& objects) {
   constexpr size_t kMostObjects = 100;
-  if (objects.size() > kMostObjects) refuse(at, "it stands for too many kinds of objects");
+  if (objects.size() > kMostObjects)
+    refuse(at, cat("its properties combine in more than ", kMostObjects, " ways"));
   if (refusal_.is_set()) return;
   if (left.empty()) {
     objects.push_back(object_of(schema, other, at));
@@ -126,7 +127,7 @@ SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& sche
   for (const Content& value : list_of(schema, kNotEnum, at, refusal_)) {
     if (!value.json->is_object()) continue;
     if (value.json->size() > 0) {
-      refusal_.set(at, "objects that differ from a given one are not supported");
+      refusal_.set(at, "\"not\" cannot exclude one object, except {}");
     }
     parts.limits.least = std::max<uint64_t>(parts.limits.least, 1);
   }
@@ -268,8 +269,8 @@ void SchemaCompiler::check_name(std::string_view name, std::string_view at) {
   constexpr size_t kSteps = 20;
   refusal_.count(kSteps * name.size());
   if (name.size() <= kLongest) return;
-  refuse(at, cat("a name of ", name.size(), " bytes beside properties that are not named is not ",
-                 "supported: expected ", kLongest, " at most"));
+  refuse(at, cat("a property name has ", name.size(), " bytes, expected at most ", kLongest,
+                 " where other properties are allowed, too"));
 }
 
 // Converts a property with any of these names.
@@ -285,7 +286,7 @@ std::string SchemaCompiler::pair(const Language* names, Schema schema, std::stri
 std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_view at) {
   const CallNotation& pieces = notation_.pieces;
   if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
-    refusal_.set(at, cat("a call of this model cannot have the name ", shown(name)));
+    refusal_.set(at, cat("calls of this model cannot contain the parameter name ", shown(name)));
   }
   if (are_tagged())
     return {piece(cat(pieces.argument_begin, name, pieces.key_end), notation_.marks)};
@@ -335,7 +336,9 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
   const uint64_t n_most = pair.empty() ? members.size() : kUnlimited;
   const bool is_counted = limits.least > std::max<uint64_t>(n_required, 1) || limits.most < n_most;
   if (is_counted && !some.empty()) {
-    return refuse(at, "a number of properties of which one is special is not supported");
+    return refuse(at,
+                  "\"minProperties\" and \"maxProperties\" are not supported beside a \"not\" that "
+                  "asks for some property");
   }
   if (limits.least > std::min(n_most, limits.most) || n_required > limits.most) return {};
   const auto enclose = [&](const std::string& inside, bool may_be_empty) {
@@ -426,7 +429,8 @@ std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
   const uint64_t n_given =
       limits.most == kUnlimited ? limits.least : std::min<uint64_t>(limits.most, members.size());
   if (n_given > kMostRests || (n_given + 1) * (members.size() + 1) > kMostRests) {
-    return refuse(at, "a number of properties among so many is not supported");
+    return refuse(
+        at, "\"minProperties\" and \"maxProperties\" are not supported for this many properties");
   }
   const auto n_counted = static_cast<size_t>(n_given);
   // What follows the members before one, by how many of them were written.

@@ -13,7 +13,7 @@
 namespace kinglet::schema {
 namespace {
 
-constexpr std::string_view kOfAllStrings = "what is asked of its strings";
+constexpr std::string_view kOfAllStrings = "the combination of its limits on strings";
 
 Result<std::optional<std::string>> pattern_gbnf(std::string_view pattern, Characters characters) {
   KINGLET_ASSIGN(const Pattern parsed, parse_pattern(pattern));
@@ -177,7 +177,7 @@ std::string SchemaCompiler::of_language(const Spelling& spelling, const Language
     return written.empty() ? "" : rules_.add(at, spelling.enclose(written));
   }
   const auto text = language_to_gbnf(texts, languages_, spelling.characters, at, rules_);
-  if (!text.ok()) refusal_.set(at, "what is asked of a string", text.error());
+  if (!text.ok()) refusal_.set(at, "this combination of limits on a string", text.error());
   return !text.ok() || text.value().empty() ? "" : rules_.add(at, spelling.enclose(text.value()));
 }
 

@@ -194,7 +194,7 @@ void Refusal::count(size_t n_steps) {
   n_checked_ = n_steps_;
   if (is_set() || !cancellation_.requested()) return;
   code_ = ErrorCode::cancelled;
-  message_ = "the work on the JSON schema was cancelled";
+  message_ = "compiling the JSON schema was cancelled";
 }
 
 std::string shown(const Json& value) {
@@ -238,11 +238,11 @@ void check_size(const Json& schema, Refusal& refusal) {
   visit_members(schema, [&](std::string_view at, std::string_view keyword, const Json& content) {
     const size_t n = content.size();
     if (n > kMostValues && keyword == "enum") {
-      refusal.set(at, cat("\"enum\" has ", n, " values, expected ", kMostValues, " at most"));
+      refusal.set(at, cat("\"enum\" has ", n, " values, expected at most ", kMostValues));
     }
     if (n > kMostSchemas && content.is_array() && is_among(keyword, kLists)) {
-      refusal.set(
-          at, cat("\"", keyword, "\" has ", n, " schemas, expected ", kMostSchemas, " at most"));
+      refusal.set(at,
+                  cat("\"", keyword, "\" has ", n, " schemas, expected at most ", kMostSchemas));
     }
     if (is_among(keyword, kDependencies) && content.is_object()) {
       for (const auto& [name, needed] : content.as_object()) {
@@ -250,12 +250,13 @@ void check_size(const Json& schema, Refusal& refusal) {
       }
     }
     if (is_among(keyword, kCounted) && n > kMostProperties) {
-      refusal.set(
-          at, cat("\"", keyword, "\" has ", n, " members, expected ", kMostProperties, " at most"));
+      refusal.set(at,
+                  cat("\"", keyword, "\" has ", n, " members, expected at most ", kMostProperties));
     }
     if (is_among(keyword, kCounted) && keyword != "required") n_in_all += n;
     if (n_in_all > kMostPropertiesInAll) {
-      refusal.set(at, cat("the schema has more than ", kMostPropertiesInAll, " properties in all"));
+      refusal.set(at,
+                  cat("the schema has more than ", kMostPropertiesInAll, " properties in total"));
     }
     return !refusal.is_set();
   });
@@ -311,7 +312,7 @@ std::vector<Content> list_of(const PlainSchema& schema, std::string_view keyword
                                            : content->json->size());
   if (content->merged != nullptr) return content->merged->contents;
   if (!content->json->is_array()) {
-    refuse_value(at, keyword, *content->json, "a list", refusal);
+    refuse_value(at, keyword, *content->json, "an array", refusal);
     return items;
   }
   for (const Json& item : content->json->as_array()) items.push_back({&item});
@@ -349,7 +350,7 @@ std::vector<std::string_view> required_of(const PlainSchema& schema, std::string
     if (item.json->is_string()) {
       names.push_back(item.json->as_string());
     } else {
-      refusal.set(at, "\"required\" is not a list of names");
+      refusal.set(at, "\"required\" is not an array of names");
     }
   }
   return names;
@@ -371,7 +372,7 @@ std::vector<std::string_view> types_of(const PlainSchema& schema, std::string_vi
     }
     std::string known;
     for (const std::string_view name : kTypeNames) known += cat(known.empty() ? "" : ", ", name);
-    refusal.set(at, cat("the type ", shown(*type), " is unknown; it is one of ", known));
+    refusal.set(at, cat("the type ", shown(*type), " is unknown (known: ", known, ")"));
   }
   return types;
 }
@@ -404,7 +405,7 @@ Limits limits_of(const PlainSchema& schema, std::string_view least, std::string_
     if (value == nullptr) return;
     const int64_t count = value->as_integer().value_or(-1);
     if (count < 0 || count > kMaxCount) {
-      refuse_value(at, keyword, *value, "a whole number from 0 on", refusal);
+      refuse_value(at, keyword, *value, "a whole number, 0 or more", refusal);
     }
     limit = static_cast<uint64_t>(count);
   };

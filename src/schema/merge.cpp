@@ -141,8 +141,8 @@ class Merger {
       }
       if (!has_own) continue;
       refusal_.set(at_,
-                   "\"patternProperties\" beside another schema of the object is not supported "
-                   "where \"additionalProperties\" limit the others: name all in one schema");
+                   "\"patternProperties\" and \"additionalProperties\" in different schemas of one "
+                   "object are not supported: put them in one schema");
     }
   }
 
@@ -291,7 +291,8 @@ class Merger {
   // Returns the content of both schemas, which cannot differ.
   Content the_same(std::string_view keyword) {
     if (!are_equal(*a_.find(keyword), *b_.find(keyword), refusal_)) {
-      refusal_.set(at_, cat("two demands of one value are not supported: \"", keyword, "\""));
+      refusal_.set(at_,
+                   cat("two different \"", keyword, "\" for the same value are not supported"));
     }
     return *a_.find(keyword);
   }

@@ -101,7 +101,7 @@ void SchemaResolver::negate_own(const PlainSchema& own, std::string_view at, Var
   }
   if (left_out.empty()) return;
   is_exact_ = false;
-  if (found.empty()) refusal_.set(at, cat("the opposite of \"", left_out, "\" is not supported"));
+  if (found.empty()) refusal_.set(at, cat("\"not\" with \"", left_out, "\" is not supported"));
 }
 
 void SchemaResolver::negate_types(const PlainSchema& own, std::string_view at, Variants& found) {

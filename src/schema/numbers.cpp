@@ -139,12 +139,12 @@ class NumberReader {
     };
     for (const std::string_view step : range.not_steps) {
       const auto divisor = divisor_of(step);
-      if (!divisor) return number_error(cat("what is no multiple of ", step, " is not supported"));
+      if (!divisor) return number_error(cat("\"not\" with multiples of ", step, " is too complex"));
       reader.not_divisors_.push_back(*divisor);
     }
     if (!range.step.empty()) {
       const auto divisor = divisor_of(range.step);
-      if (!divisor) return number_error(cat("multiples of ", range.step, " are not supported"));
+      if (!divisor) return number_error(cat("multiples of ", range.step, " are too complex"));
       reader.divisor_ = *divisor;
       reader.has_step_ = true;
     }
@@ -282,13 +282,13 @@ Result<std::string> numbers_to_gbnf(const NumberRange& range, std::string_view a
         reader.for_each_move(state, add_move);
       });
   if (!automaton || automaton->states.size() > kMaxRules) {
-    return number_error("it takes too large an automaton");
+    return number_error("its automaton would be too large");
   }
   if (automaton->states.empty()) {
     for (const auto& bound : {range.least, range.most}) {
       if (!bound || Decimal(bound->value).whole.size() <= kMaxDigits) continue;
       return number_error(
-          cat("the bound ", bound->value, " takes more than ", kMaxDigits, " digits"));
+          cat("the bound ", bound->value, " has more than ", kMaxDigits, " digits"));
     }
     return std::string();
   }
@@ -318,7 +318,7 @@ Result<bool> contains(const NumberRange& range, std::string_view number) {
     const auto dividend = scaled(decimal, n_decimals);
     const auto divisor = scaled(step, n_decimals);
     if (dividend && divisor && *divisor > 0) return *dividend % *divisor == 0;
-    return number_error(cat("multiples of ", text, " are not supported"));
+    return number_error(cat("multiples of ", text, " are too complex"));
   };
   for (const std::string_view step : range.not_steps) {
     KINGLET_ASSIGN(const bool is, is_multiple(step));

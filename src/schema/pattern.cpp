@@ -89,7 +89,7 @@ class PatternParser {
         std::all_of(referred_names_.begin(), referred_names_.end(),
                     [this](const std::u32string& name) { return has_name(name); });
     if (peek() != kNoCharacter || (!has_all_groups && !is_cut_off_)) break_off();
-    if (is_broken_) return error("it is not a regular expression");
+    if (is_broken_) return error("it is not a valid regular expression");
     if (!refusal_.empty()) return error(refusal_);
     return whole;
   }
@@ -153,7 +153,7 @@ class PatternParser {
     if (c == '$') return {Pattern::Kind::end};
     if (c == '\\' && (peek() == 'b' || peek() == 'B')) {
       ++at_;
-      refuse("it asks for borders of words");
+      refuse(R"(it uses a word boundary (\b or \B))");
       return {Pattern::Kind::start};
     }
     if (c == '(') return parse_group();
@@ -182,7 +182,7 @@ class PatternParser {
       looks_behind = peek() == '=' || peek() == '!';
       if (looks_behind) {
         ++at_;
-        refuse("it looks behind");
+        refuse("it uses lookbehind");
       } else {
         ++n_groups_;
         const std::u32string name = parse_name();
@@ -230,7 +230,7 @@ class PatternParser {
       seen += c;
     }
     if (seen == U"-") break_off();
-    refuse("it changes flags");
+    refuse("it sets flags, as (?i:…) does");
   }
 
   bool has_name(const std::u32string& name) const {
@@ -369,7 +369,7 @@ class PatternParser {
   }
 
   void parse_back_reference(char32_t name) {
-    refuse("it refers back to a group");
+    refuse("it refers back to a group (backreference)");
     if (name == 'k') {
       expect('<');
       referred_names_.push_back(parse_name());

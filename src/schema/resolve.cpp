@@ -102,9 +102,9 @@ Schema SchemaResolver::resolve(const Json& reference, std::string_view at) {
   const Json* found = known->second;
   if (found == nullptr) {
     refusal_.set(at, pointer.starts_with('#')
-                         ? cat("there is nothing at the reference ", shown(pointer))
+                         ? cat("the reference ", shown(pointer), " points to nothing")
                          : cat("the reference ", shown(pointer),
-                               " is not supported: only parts of this schema are"));
+                               " is not supported: it must point into this schema"));
     return {&none};
   }
   check_schema({found}, pointer, refusal_);
@@ -218,7 +218,7 @@ Variants SchemaResolver::of_reference(const PlainSchema& schema, bool is_negated
   const std::vector<std::string_view> texts = texts_of(schema, "$ref", at, refusal_);
   if (texts.empty()) return {};
   if (std::find(open_.begin(), open_.end(), texts[0]) != open_.end()) {
-    refusal_.set(at, cat(shown(texts[0]), " is defined by itself"));
+    refusal_.set(at, cat("the reference ", shown(texts[0]), " leads back to itself"));
     return {};
   }
   const Schema target = resolve(*schema.find("$ref")->json, at);
@@ -290,7 +290,7 @@ void SchemaResolver::demand(const Variants& choices, std::string_view at, Varian
     for (const PlainSchema& b : choices) {
       if (auto merged = merge_counted(a, b, at)) both.push_back(std::move(*merged));
       if (both.size() > kMaxVariants) {
-        refusal_.set(at, cat("it stands for more than ", kMaxVariants, " alternatives"));
+        refusal_.set(at, cat("it combines into more than ", kMaxVariants, " alternatives"));
       }
       if (refusal_.is_set()) return;
     }
@@ -327,7 +327,7 @@ Variants SchemaResolver::exactly_one(const std::vector<Schema>& schemas,
       is_exact_ = is_exact_ && was_exact;
       if (!is_unknown) continue;
       refusal_.set(at, cat("alternatives ", std::min(i, j), " and ", std::max(i, j),
-                           " of \"oneOf\" may both be true of a value: tell them apart by a type "
+                           " of \"oneOf\" may both match the same value: tell them apart by a type "
                            "or by a required property with a \"const\", or use \"anyOf\""));
     }
     found.insert(found.end(), only.begin(), only.end());

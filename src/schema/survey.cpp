@@ -82,8 +82,8 @@ SchemaSurvey survey(const Json& schema) {
         const std::string_view meant = meant_by(keyword, limiting_keywords());
         if (!meant.empty()) {
           found.warnings.push_back(cat("the JSON schema, at ", at, ": \"", keyword,
-                                       "\" is no keyword and limits nothing; \"", meant,
-                                       "\" may be meant"));
+                                       "\" is not a keyword and has no effect; did you mean \"",
+                                       meant, "\"?"));
         }
       }
       if (is_among(keyword, kWithSchema)) add(content, below(at, keyword));

@@ -142,7 +142,8 @@ class PatternConverter {
       case Pattern::Kind::repeat:
         return before_repeated(pattern, rest, at_start);
       case Pattern::Kind::start:
-        if (at_start == AtStart::maybe) refuse("an anchor may be at its beginning");
+        if (at_start == AtStart::maybe)
+          refuse("\"^\" is in a place that may or may not be the beginning");
         return at_start == AtStart::yes ? rest : languages_.none();
       case Pattern::Kind::end:
         return languages_.intersection({languages_.empty_text(), rest});
@@ -171,7 +172,7 @@ class PatternConverter {
       return languages_.concatenation(languages_.repetition(one, least, most), rest);
     }
     if (most > kMaxCopies) {
-      refuse(cat("it looks around in what is repeated more than ", kMaxCopies, " times"));
+      refuse(cat("it uses lookahead in a part that is repeated more than ", kMaxCopies, " times"));
       return rest;
     }
     const Language* found = rest;
@@ -189,7 +190,7 @@ class PatternConverter {
 
 }  // namespace
 
-Error too_large_automaton() { return pattern_refusal("it takes too large an automaton"); }
+Error too_large_automaton() { return pattern_refusal("its automaton would be too large"); }
 
 Result<std::optional<std::string>> pattern_to_gbnf(const Pattern& pattern, Characters characters) {
   const bool is_choice = pattern.kind == Pattern::Kind::choice;

@@ -114,15 +114,16 @@ std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller
   const bool is_own = is_own_name(name_of(caller.host), options.host);
   if (!is_own && !may_have_other_names(options.host)) {
     return forbidden(
-        "this server answers to localhost, to this machine's own addresses and to the name that "
-        "--host gives, and to no other name",
+        "the Host header names another server: this one answers only to localhost, its machine's "
+        "addresses and the name given with --host",
         "wrong_host");
   }
   // A proxy in front of the server may have removed TLS.
   const bool is_own_page = is_own && (caller.origin == cat("http://", caller.host) ||
                                       caller.origin == cat("https://", caller.host));
   if (!caller.origin.empty() && !is_own_page && !may_read(options, caller.origin)) {
-    return forbidden("pages of this origin may not ask here: see --cors", "wrong_origin");
+    return forbidden("pages of this origin may not send requests to this server: see --cors",
+                     "wrong_origin");
   }
   if (options.api_key.empty() || !needs_key(caller.path)) return std::nullopt;
   const std::string_view given = caller.authorization;

@@ -60,7 +60,7 @@ ApiError library_error(const httplib::Request& request, int status) {
     case 404:
       return nothing_at(request.method, request.path);
     case 416:
-      return {.status = 416, .message = "the file has no byte of this range"};
+      return {.status = 416, .message = "the requested range is outside of the file"};
     case 413:
     case 414:
       return {.status = status, .message = "the request is too large", .code = "too_large"};
@@ -77,7 +77,7 @@ ApiError unavailable(std::string message) {
       .status = 503, .message = std::move(message), .type = "server_error", .code = "overloaded"};
 }
 
-ApiError stopping() { return unavailable("the server is being stopped"); }
+ApiError stopping() { return unavailable("the server is stopping"); }
 
 // "prompt 12 (5 known), answer 30"
 std::string told(const Usage& usage) {
@@ -195,8 +195,9 @@ Result<int> HttpServer::bind() {
     ::listen(svr_sock_, SOMAXCONN);
     return port;
   }
-  return Error{ErrorCode::io, cat("cannot listen at ", host, ", port ", options_.port,
-                                  ": is it taken, or not this machine's?")};
+  return Error{ErrorCode::io,
+               cat("cannot listen at ", host, ", port ", options_.port,
+                   ": is the port in use, or the address not one of this machine's?")};
 }
 
 void HttpServer::give_up() {
@@ -274,7 +275,8 @@ void HttpServer::answer_post(std::string_view endpoint, const httplib::Request& 
   current_connection->begin_answer(request.version == "HTTP/1.1");
   if (!received.ok()) return set_error(response, received.error());
   auto place = scheduler_.admit();
-  if (!place) return set_error(response, unavailable("too many requests wait: try again"));
+  if (!place)
+    return set_error(response, unavailable("too many requests are waiting: try again later"));
   Exchange exchange{response, patience_with(*current_connection),
                     std::make_shared<Scheduler::Place>(std::move(*place))};
   const ApiStatus status = answer(endpoint, received.value(), exchange);
@@ -340,14 +342,15 @@ ApiResult<std::string> HttpServer::receive_body(const httplib::Request& request,
                     .code = "too_large"};
   }
   if (!is_whole) {
-    return ApiError{.status = 408, .message = "the body did not arrive, or not in time"};
+    return ApiError{.status = 408, .message = "the body did not arrive in time"};
   }
   return body;
 }
 
 Patience HttpServer::patience_with(Connection& connection) const {
   return {.check = [this, &connection, timeout = options_.timeout]() -> ApiStatus {
-    if (connection.is_gone()) return ApiError{.status = 499, .message = "the client has gone"};
+    if (connection.is_gone())
+      return ApiError{.status = 499, .message = "the client closed the connection"};
     if (has_given_up_) return stopping();
     if (Clock::now() - connection.begin() < timeout) return {};
     return ApiError{.status = 504,

@@ -57,13 +57,13 @@ std::string Metrics::print() const {
     add(out, name, "gauge", help, value);
   };
   counter("prompt_tokens_total", "Tokens of prompts.", prompt_tokens);
-  counter("cached_tokens_total", "Tokens of prompts that were reused, not computed again.",
+  counter("cached_tokens_total", "Tokens of prompts that were reused instead of computed.",
           cached_tokens);
   counter("generated_tokens_total", "Generated tokens.", generated_tokens);
   counter("encoded_tokens_total", "Tokens of texts for embeddings and reranking.", encoded_tokens);
   counter("pictures_total", "Pictures that were read (reused ones are not counted).", pictures);
   counter("refused_requests_total", "Requests refused because the queue was full.", refused);
-  counter("cancelled_answers_total", "Answers that nobody waited for to their end.", cancelled);
+  counter("cancelled_answers_total", "Answers whose client left before their end.", cancelled);
   counter("decoding_steps_total", "Passes through the model for generating tokens.",
           decoding_steps);
   counter("decoded_tokens_total", "Tokens computed by these passes.", decoded_tokens);

@@ -5,7 +5,7 @@
 namespace kinglet::server {
 namespace {
 
-Error stopped() { return {ErrorCode::cancelled, "the server is being stopped"}; }
+Error stopped() { return {ErrorCode::cancelled, "the server is stopping"}; }
 
 void refuse(const Scheduler::Job& job) {
   std::visit([](const auto& given) { given.deliver(stopped()); }, job);

@@ -55,10 +55,11 @@ GrammarMatcher::State Constraint::after(TokenId id) {
 Error Constraint::dead_end() const {
   if (matcher_.is_too_ambiguous()) {
     return {ErrorCode::grammar_dead_end,
-            "the grammar is too ambiguous: there are too many ways to read the text so far"};
+            "the grammar is too ambiguous: the text so far can be parsed in too many ways"};
   }
-  return {ErrorCode::grammar_dead_end,
-          "the grammar cannot go on: no token of the vocabulary fits after the text so far"};
+  return {
+      ErrorCode::grammar_dead_end,
+      "the grammar cannot continue: it allows no token of the vocabulary after the text so far"};
 }
 
 }  // namespace kinglet

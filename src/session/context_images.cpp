@@ -42,9 +42,8 @@ Result<ContextImages> ContextImages::with(std::span<const TokenId> tokens, uint3
     const auto position = first + static_cast<uint32_t>(i);
     SharedImage image = find(tokens[i], given);
     if (image == nullptr) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("token ", tokens[i], " at position ", position,
-                       " is not the first row of a picture that was given")};
+      return Error{ErrorCode::invalid_argument, cat("token ", tokens[i], " at position ", position,
+                                                    " does not begin any of the given pictures")};
     }
     const uint32_t n_rows = n_rows_at(*image, tokens.subspan(i));
     all.images_.push_back({std::move(image), position, n_rows});
@@ -56,9 +55,8 @@ Result<ContextImages> ContextImages::with(std::span<const TokenId> tokens, uint3
 Status ContextImages::check_rows(uint32_t n_computed) const {
   for (const PlacedImage& placed : images_) {
     if (placed.end() <= n_computed || placed.has_rows()) continue;
-    return Error{ErrorCode::invalid_argument,
-                 cat("the rows of the picture at position ", placed.first,
-                     " are to be computed, but were not given")};
+    return Error{ErrorCode::invalid_argument, cat("the rows of the picture at position ",
+                                                  placed.first, " are needed, but were not given")};
   }
   return {};
 }

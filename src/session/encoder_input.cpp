@@ -29,7 +29,7 @@ Result<std::vector<TokenId>> plain_tokens(const Tokenizer& tokenizer, std::strin
 
 Error too_many_tokens(std::string_view what, size_t n_tokens, size_t context) {
   return {ErrorCode::prompt_too_long,
-          cat(what, " has ", n_tokens, " tokens, the model's context ", context)};
+          cat(what, " has ", n_tokens, " tokens, but the model's context is ", context)};
 }
 
 // Removes tokens of the document, in front of the last n_behind tokens, until all tokens fit.

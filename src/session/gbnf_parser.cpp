@@ -170,7 +170,7 @@ bool GbnfParser::sequence(bool in_group) {
   std::optional<size_t> last;  // symbol's first step
   while (!at_end() && kBehind.find(peek()) == kBehind.npos) {
     if (kRepetitions.find(peek()) != kRepetitions.npos) {
-      if (!last) return expected("a symbol, as there is none to repeat");
+      if (!last) return expected("a symbol to repeat");
       if (!repetition(*last)) return false;
     } else {
       last = steps_.size();
@@ -194,7 +194,7 @@ bool GbnfParser::symbol() {
   }
   if (take("<[")) return token();
   if (peek() == '<' || peek() == '!') {
-    return fail(begin, {"tokens are only supported by their ids (\"<[7]>\"), or as text"});
+    return fail(begin, {"a token must be given by its id (\"<[7]>\") or as text"});
   }
   return expected("a symbol, \"|\" or the end of the rule");
 }
@@ -216,7 +216,7 @@ bool GbnfParser::token() {
   uint32_t id = 0;
   if (digits(10, text_.size(), id) == 0) return expected("the id of a token");
   if (!take("]>")) return expected("\"]>\"");
-  if (id > INT32_MAX) return fail(begin, {"this is not the id of a token"});
+  if (id > INT32_MAX) return fail(begin, {"this token id is too large"});
   steps_.push_back({Kind::token, 0, 0, static_cast<int32_t>(id)});
   return true;
 }
@@ -253,7 +253,7 @@ bool GbnfParser::append_set(std::vector<CodePointRange> ranges, bool negated, si
     }
   });
   alternatives.close();
-  return steps_.size() > n_before || fail(begin, {"there is no character in this set"});
+  return steps_.size() > n_before || fail(begin, {"this set of characters is empty"});
 }
 
 bool GbnfParser::group() {
@@ -295,7 +295,8 @@ bool GbnfParser::bounds(uint32_t& least, uint32_t& most) {
   }
   if (!take("}")) return expected("\"}\"");
   if (most < least) {
-    return fail(begin, {"there are no numbers from ", cat(least), " to ", cat(most)});
+    return fail(begin, {"the least number of repetitions, ", cat(least),
+                        ", is larger than the most, ", cat(most)});
   }
   return true;
 }
@@ -345,8 +346,8 @@ bool GbnfParser::repeat(size_t first, uint32_t least, uint32_t most) {
 
 bool GbnfParser::check_size(uint64_t n_more) {
   if (program_.steps.size() + steps_.size() + n_more <= kMaxGrammarSteps) return true;
-  return fail(at_, {"the grammar is too large: up to here it makes more than ",
-                    cat(kMaxGrammarSteps), " steps"});
+  return fail(at_, {"the grammar is too large: up to here it has more than ", cat(kMaxGrammarSteps),
+                    " steps"});
 }
 
 bool GbnfParser::character(char32_t& code_point) {
@@ -376,7 +377,7 @@ bool GbnfParser::escape(char32_t& code_point) {
     return fail(begin, {"\\", {&name, 1}, " needs ", cat(n_digits), " hexadecimal digits"});
   }
   if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) {
-    return fail(begin, {"this is not the number of a Unicode character"});
+    return fail(begin, {"this is not a Unicode code point"});
   }
   code_point = value;
   return true;

@@ -32,8 +32,8 @@ Status check_shift(const Session& session, const GenerationOptions& options) {
   if (!options.shifts_context) return {};
   if (options.n_kept >= session.n_ctx()) {
     return Error{ErrorCode::invalid_argument,
-                 cat("a full context is to keep its first ", options.n_kept,
-                     " tokens, but holds only ", session.n_ctx())};
+                 cat("cannot keep the first ", options.n_kept,
+                     " tokens of a full context: it has only ", session.n_ctx())};
   }
   return check_can_shift(session.model());
 }
@@ -60,11 +60,12 @@ Result<Generation> Generation::start(Session& session, const Tokenizer& tokenize
                                      const GenerationOptions& options) {
   KINGLET_TRY(validate(options.sampler, session.model().config().vocab_size));
   if (options.max_tokens == 0 && !options.measures_prompt) {
-    return Error{ErrorCode::invalid_argument, "0 tokens were asked for, expected 1 or more"};
+    return Error{ErrorCode::invalid_argument, "0 tokens were requested, expected at least 1"};
   }
   if (options.n_logprobs.value_or(0) > kMaxLogprobs) {
-    return Error{ErrorCode::invalid_argument, cat(*options.n_logprobs, " log probabilities were ",
-                                                  "asked for, expected 0 to ", kMaxLogprobs)};
+    return Error{ErrorCode::invalid_argument,
+                 cat(*options.n_logprobs, " log probabilities were requested, expected 0 to ",
+                     kMaxLogprobs)};
   }
   if (prompt.empty() && (options.replaces_context || session.n_positions() == 0)) {
     return Error{ErrorCode::invalid_argument, "the prompt is empty: there is nothing to continue"};

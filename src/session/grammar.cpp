@@ -65,7 +65,7 @@ Status Linker::resolve() {
     const std::string_view name = name_of(by_name[i]);
     if (name == name_of(by_name[i - 1])) {
       return grammar_error(text_, static_cast<size_t>(by_name[i] >> 32),
-                           {"there is another rule ", in_quotes(name)});
+                           {"rule ", in_quotes(name), " is defined twice"});
     }
   }
   for (uint32_t i = 0; i < steps_.size(); ++i) {
@@ -79,7 +79,7 @@ Status Linker::resolve() {
         while (found + n <= by_name.size() && name_of(by_name[found + n - 1]) < name) found += n;
       }
       if (found == by_name.size() || name_of(by_name[found]) != name) {
-        return grammar_error(text_, position, {"there is no rule ", in_quotes(name)});
+        return grammar_error(text_, position, {"rule ", in_quotes(name), " is not defined"});
       }
       first_step = static_cast<uint32_t>(by_name[found] & UINT32_MAX);
     }
@@ -165,8 +165,7 @@ Status Linker::check_left_recursion() const {
         path.pop_back();
       } else if (steps_[step].kind == Kind::call && (marks[step] & kReached) != 0) {
         if ((marks[to] & kOpen) != 0) {
-          return error_of_rule(
-              to, "begins with itself (left recursion): let it begin with something else");
+          return error_of_rule(to, "begins with itself: left recursion is not supported");
         }
         if ((marks[to] & kDone) == 0) open(to);
       }

@@ -19,7 +19,7 @@ namespace kinglet {
 
 // How the message of Grammar::parse() ends where a rule cannot end.
 constexpr std::string_view kNeverEnds =
-    "never ends: each of its alternatives needs another one of itself";
+    "never ends: each of its alternatives contains the rule itself";
 
 class Grammar {
  public:

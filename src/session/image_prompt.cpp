@@ -70,8 +70,9 @@ Result<ImagePrompt> encode_with_images(const Tokenizer& tokenizer, std::string_v
     options.add_bos = false;
   }
   if (n_markers != pictures.size()) {
-    return Error{ErrorCode::invalid_argument, cat("the text has places for ", n_markers,
-                                                  " pictures, ", pictures.size(), " were given")};
+    return Error{ErrorCode::invalid_argument,
+                 cat("the text has places for ", n_markers, " pictures, but ", pictures.size(),
+                     " were given")};
   }
   composer.add_text(text.substr(begin), options, ranges_in(plain, begin, text.size()));
   return std::move(composer.prompt);

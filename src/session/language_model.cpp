@@ -15,8 +15,9 @@ Result<const KernelSet*> choose_kernels(std::string_view name) {
   for (const KernelSet* kernels : available_kernels()) {
     names += cat(names.empty() ? "" : ", ", kernels->name);
   }
-  return Error{ErrorCode::invalid_argument,
-               cat("kernels \"", name, "\" cannot run here (available: ", names, ")")};
+  return Error{
+      ErrorCode::invalid_argument,
+      cat("kernels \"", name, "\" are not available on this machine (available: ", names, ")")};
 }
 
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels) {
@@ -37,9 +38,9 @@ Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernel
   KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, std::move(*prepared.weights)));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
-    return Error{ErrorCode::corrupt,
-                 cat("the vocabulary has ", tokenizer->n_tokens(),
-                     " tokens, but token_embd.weight only ", model.config().vocab_size, " rows")};
+    return Error{ErrorCode::corrupt, cat("the vocabulary has ", tokenizer->n_tokens(),
+                                         " tokens, but token_embd.weight has only ",
+                                         model.config().vocab_size, " rows")};
   }
   return LanguageModel{std::move(model), std::move(tokenizer)};
 }

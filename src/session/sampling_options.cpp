@@ -32,7 +32,7 @@ constexpr SamplingOption kSamplingOptions[] = {
     {.name = "min_p",
      .real = &SamplerOptions::min_p,
      .most = 1,
-     .help = "Sample from tokens with at least this part of the largest probability",
+     .help = "Sample from tokens with at least this fraction of the largest probability",
      .key = "min_p"},
     {.name = "typical_p",
      .real = &SamplerOptions::typical_p,
@@ -41,12 +41,12 @@ constexpr SamplingOption kSamplingOptions[] = {
     {.name = "xtc_probability",
      .real = &SamplerOptions::xtc_probability,
      .most = 1,
-     .help = "How often the most probable tokens are excluded (XTC); 0: never",
+     .help = "Probability that the most probable tokens are excluded (XTC); 0: never",
      .key = "xtc_probability"},
     {.name = "xtc_threshold",
      .real = &SamplerOptions::xtc_threshold,
      .most = 1,
-     .help = "XTC excludes tokens of this probability or more, but the least probable of them",
+     .help = "XTC excludes tokens of at least this probability, except the least probable of them",
      .key = "xtc_threshold"},
     {.name = "repeat_penalty",
      .real = &SamplerOptions::repeat_penalty,
@@ -103,8 +103,9 @@ bool is_in_range(const SamplingOption& option, double value) {
 Status check_biases(const std::vector<LogitBias>& biases, uint32_t vocab_size) {
   for (const auto& [token, bias] : biases) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("a bias names token ", token, ", the vocabulary has ", vocab_size)};
+      return Error{
+          ErrorCode::invalid_argument,
+          cat("bias: token id ", token, " is out of range (vocabulary: ", vocab_size, ")")};
     }
     if (!(bias >= -kMostBias && bias <= kMostBias)) {
       return Error{ErrorCode::invalid_argument,
@@ -117,8 +118,8 @@ Status check_biases(const std::vector<LogitBias>& biases, uint32_t vocab_size) {
 Status check_breakers(const std::vector<std::string>& breakers) {
   if (breakers.size() > kMostBreakers) {
     return Error{ErrorCode::invalid_argument,
-                 cat("there are ", breakers.size(), " DRY sequence breakers, expected ",
-                     kMostBreakers, " at most")};
+                 cat("there are ", breakers.size(), " DRY sequence breakers, expected at most ",
+                     kMostBreakers)};
   }
   for (const std::string& breaker : breakers) {
     if (!breaker.empty() && breaker.size() <= kMostBreakerBytes) continue;

@@ -45,7 +45,7 @@ Status Session::truncate(uint32_t n_positions) {
   if (n_positions > tokens_.size()) {
     return Error{
         ErrorCode::invalid_argument,
-        cat("cannot truncate to ", n_positions, " positions, the context holds ", tokens_.size())};
+        cat("cannot truncate to ", n_positions, " positions: the context holds ", tokens_.size())};
   }
   forget_guesses();
   KINGLET_TRY(sequence_->state().truncate(place_before(std::min(n_positions, n_computed()))));
@@ -69,8 +69,8 @@ Status Session::shift(uint32_t n_kept, uint32_t n_dropped) {
   forget_guesses();
   if (model().config().rope.has_sections() && !images_.is_empty()) {
     return Error{ErrorCode::unsupported_feature,
-                 "a full context with pictures cannot be shifted: this model counts their lines "
-                 "and columns"};
+                 "a full context with pictures cannot be shifted: this model counts their rows and "
+                 "columns as positions"};
   }
   const bool is_inside = n_kept <= n_positions() && n_dropped <= n_positions() - n_kept;
   const uint32_t rest = is_inside ? n_kept + n_dropped : 0;
@@ -124,11 +124,12 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
     return Error{ErrorCode::invalid_argument, "there are no tokens to append"};
   }
   if (options.output == Output::hidden) {
-    return Error{ErrorCode::invalid_argument, "a session has no hidden states: only encoders do"};
+    return Error{ErrorCode::invalid_argument,
+                 "a session does not return hidden states: only encoders do"};
   }
   if (tokens.size() > n_ctx() - n_old) {
     return Error{ErrorCode::context_full,
-                 cat("the context is full: it holds ", n_old, " of ", n_ctx(), " positions, ",
+                 cat("the context is full: it holds ", n_old, " of ", n_ctx(), " positions, and ",
                      tokens.size(), " more do not fit")};
   }
   forget_guesses();
@@ -138,7 +139,7 @@ Status Session::begin(std::span<const TokenId> tokens, const AppendOptions& opti
   KINGLET_ASSIGN(ContextImages images, images_.with(tokens, n_old, options.images));
   if (options.all_logits && !images.is_empty()) {
     return Error{ErrorCode::unsupported_feature,
-                 "the logits after all tokens of a context with pictures are not available"};
+                 "the logits of every position are not available in a context with pictures"};
   }
   const auto shared = options.all_logits ? tokens.first(0) : tokens;
   KINGLET_TRY(images.check_rows(options.replaces_context ? common_prefix(shared) : n_computed()));

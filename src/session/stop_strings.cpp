@@ -31,9 +31,8 @@ Result<StopStrings> StopStrings::create(const std::vector<std::string>& strings)
 
 Status StopStrings::check(const std::vector<std::string>& strings) {
   if (strings.size() > kMostStops) {
-    return Error{
-        ErrorCode::invalid_argument,
-        cat("there are ", strings.size(), " stop strings, expected ", kMostStops, " at most")};
+    return Error{ErrorCode::invalid_argument,
+                 cat("there are ", strings.size(), " stop strings, expected at most ", kMostStops)};
   }
   for (size_t i = 0; i < strings.size(); ++i) {
     const bool is_utf8 = find_ill_formed(strings[i]) == std::string_view::npos;

@@ -122,7 +122,7 @@ Status BpeTokenizer::read_merges(const GgufHeader& header, const VocabularyKind&
     const size_t space = line.find(' ');
     if (space == 0 || space >= line.size() - 1) {
       status = Error{ErrorCode::corrupt, cat(kMergesKey, " has ", in_quotes(line), " at ", rank,
-                                             ", expected two tokens with a space between")};
+                                             ", expected two tokens separated by a space")};
       return;
     }
     bytes.clear();

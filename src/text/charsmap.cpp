@@ -36,7 +36,7 @@ Result<std::string> read_bytes(const GgufHeader& header) {
     are_bytes = are_bytes && byte >= INT8_MIN && byte <= UINT8_MAX;
     bytes += static_cast<char>(byte);
   });
-  if (!are_bytes) return corrupt("has a number that is no byte");
+  if (!are_bytes) return corrupt("has a number that is not a byte");
   return bytes;
 }
 
@@ -49,12 +49,12 @@ Result<Charsmap> Charsmap::from_gguf(const GgufHeader& header) {
   uint32_t n_trie_bytes = 0;
   constexpr size_t kSizeBytes = sizeof n_trie_bytes;
   if (bytes.size() < kSizeBytes) {
-    return corrupt(cat("has ", bytes.size(), " bytes, expected at least 4, a size"));
+    return corrupt(cat("has ", bytes.size(), " bytes, expected at least the 4 of its size"));
   }
   std::memcpy(&n_trie_bytes, bytes.data(), kSizeBytes);
   if (n_trie_bytes >= bytes.size() - kSizeBytes) {
     return corrupt(cat("has a trie of ", n_trie_bytes, " bytes and ", bytes.size() - kSizeBytes,
-                       " in all, expected some for replacements after it"));
+                       " in total, expected replacements after the trie"));
   }
   map.nodes_.resize(n_trie_bytes / sizeof(uint32_t));
   if (!map.nodes_.empty()) {

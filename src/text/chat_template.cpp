@@ -312,7 +312,7 @@ Status check_roles(const Json& messages, const Cancellation& cancellation) {
 Result<jinja::Dict> chat_variables(const Json& json, const Cancellation& cancellation) {
   const Json* messages = json.find("messages");
   if (messages == nullptr || !messages->is_array()) {
-    return jinja::refusal("a conversation has a list of messages");
+    return jinja::refusal("a conversation needs a list of messages");
   }
   KINGLET_TRY(check_roles(*messages, cancellation));
   const auto answered = answered_calls(*messages, cancellation);
@@ -358,7 +358,7 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_vi
   auto program = jinja::Template::parse(source);
   if (program.ok()) return ChatTemplate(std::move(program.value()), bos, eos);
   return Error{program.error().code,
-               cat("the chat template cannot be read: ", program.error().message)};
+               cat("the chat template cannot be parsed: ", program.error().message)};
 }
 
 Result<ChatText> ChatTemplate::render(jinja::Dict variables, const jinja::Now& now,

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Tokenizer>> SpmTokenizer::from_gguf(const GgufHeader& hea
   KINGLET_TRY(header.require_array("tokenizer.ggml.scores", ValueType::float32));
   if (!vocabulary.has_all_bytes() && vocabulary.unknown() == kNoToken) {
     return Error{ErrorCode::missing_metadata,
-                 "the vocabulary lacks byte tokens: expected <0x00> to <0xFF>, or "
+                 "the vocabulary has neither all byte tokens (<0x00> to <0xFF>) nor "
                  "tokenizer.ggml.unknown_token_id"};
   }
   return std::unique_ptr<Tokenizer>(new SpmTokenizer(std::move(vocabulary)));

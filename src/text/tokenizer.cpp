@@ -104,7 +104,7 @@ Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool special
   for (const TokenId id : ids) {
     if (!vocabulary_.contains(id)) {
       return Error{ErrorCode::invalid_argument,
-                   cat("there is no token ", id, ", expected 0 to ", n_tokens() - 1)};
+                   cat("token id ", id, " is out of range (vocabulary: ", n_tokens(), ")")};
     }
     append_text(id, special, at_start, text);
   }

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Tokenizer>> UnigramTokenizer::from_gguf(const GgufHeader&
   if (vocabulary.unknown() == kNoToken) {
     return Error{ErrorCode::missing_metadata,
                  cat("the vocabulary of ", vocabulary.size(),
-                     " tokens has no unknown one: expected tokenizer.ggml.unknown_token_id")};
+                     " tokens has no unknown token: tokenizer.ggml.unknown_token_id is missing")};
   }
   KINGLET_ASSIGN(auto charsmap, Charsmap::from_gguf(header));
   KINGLET_ASSIGN(const bool merges_spaces,

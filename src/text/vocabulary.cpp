@@ -128,7 +128,7 @@ Result<TokenId> Vocabulary::read_id(const GgufHeader& header, std::string_view k
   KINGLET_ASSIGN(const uint32_t id, header.require_uint(key));
   if (id >= n_tokens()) {
     return Error{ErrorCode::corrupt,
-                 cat(key, " is ", id, ", expected the id of one of the ", n_tokens(), " tokens")};
+                 cat(key, ": token id ", id, " is out of range (vocabulary: ", n_tokens(), ")")};
   }
   return static_cast<TokenId>(id);
 }
@@ -195,8 +195,9 @@ Status Vocabulary::read_further_ends(const GgufHeader& header) {
     if (index && *index < n_tokens()) {
       set_end(static_cast<TokenId>(*index));
     } else {
-      status = Error{ErrorCode::corrupt,
-                     cat(kEndsKey, " lists what is no id of one of the ", n_tokens(), " tokens")};
+      status = Error{
+          ErrorCode::corrupt,
+          cat(kEndsKey, " has an element that is not a token id (vocabulary: ", n_tokens(), ")")};
     }
   });
   return status;

@@ -88,7 +88,7 @@ Result<std::unique_ptr<Tokenizer>> WordPieceTokenizer::from_gguf(const GgufHeade
   if (vocabulary.unknown() == kNoToken) {
     return Error{ErrorCode::missing_metadata,
                  cat("the vocabulary of ", vocabulary.size(),
-                     " tokens has no unknown one: expected tokenizer.ggml.unknown_token_id")};
+                     " tokens has no unknown token: tokenizer.ggml.unknown_token_id is missing")};
   }
   KINGLET_ASSIGN(const bool lowercase,
                  header.get_bool("tokenizer.ggml.normalizer.lowercase", true));

@@ -26,7 +26,7 @@ uint64_t checksum_of(const PictureView& picture, uint64_t reader) {
 Result<ImageReader> ImageReader::create(const VisionModel& model, ThreadPool& pool,
                                         uint32_t n_batch) {
   if (n_batch > 0) return ImageReader(model, pool, n_batch);
-  return Error{ErrorCode::invalid_argument, "a batch of 0 patches, expected 1 or more"};
+  return Error{ErrorCode::invalid_argument, "the batch has 0 patches, expected at least 1"};
 }
 
 Status ImageReader::begin(const PictureView& picture, const Cancellation& cancellation) {
@@ -78,7 +78,7 @@ Status ImageReader::make_room() {
   uint64_t n = 0;
   for (const ImagePart& part : parts_) n += uint64_t{part.image.n_rows} * part.image.width;
   if (n > kMaxRowNumbers) {
-    return Error{ErrorCode::invalid_argument, cat("the rows of the picture would be ", n,
+    return Error{ErrorCode::invalid_argument, cat("the rows of the picture would have ", n,
                                                   " numbers, expected at most ", kMaxRowNumbers)};
   }
   KINGLET_TRY(AlignedBuffer::allocate(n * sizeof(float), "a picture's rows"));
@@ -160,7 +160,7 @@ Status ImageReader::finish(ImageRows& image) {
   if (std::none_of(image.rows.begin(), image.rows.end(), is_bad)) return {};
   return Error{
       ErrorCode::not_finite,
-      "the rows of a picture hold NaN or infinity: the picture reader's weights are damaged"};
+      "the rows of a picture contain NaN or infinity: the picture reader's weights are damaged"};
 }
 
 // Computes columns [column, column + merger.width()) of all rows.

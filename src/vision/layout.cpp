@@ -71,7 +71,7 @@ Status check_patches(const VisionConfig& config, Size size) {
   }
   if (n <= kMaxPatches) return {};
   return Error{ErrorCode::invalid_argument,
-               cat("the picture is ", n, " patches large, expected at most ", kMaxPatches)};
+               cat("the picture is ", n, " patches in size, expected at most ", kMaxPatches)};
 }
 
 // Adds a picture that is one tile.

@@ -11,7 +11,7 @@ Status check_size(const PictureView& picture) {
   if (n_pixels == 0 || picture.width > kMaxPictureSide || picture.height > kMaxPictureSide ||
       n_pixels > kMaxPicturePixels) {
     return Error{ErrorCode::invalid_argument,
-                 cat("a picture of ", picture.width, " x ", picture.height,
+                 cat("the picture is ", picture.width, " x ", picture.height,
                      " pixels, expected sides of 1 to ", kMaxPictureSide, " and at most ",
                      kMaxPicturePixels, " pixels: scale it down first")};
   }

@@ -152,8 +152,8 @@ Status check_size(Size size) {
     return {};
   }
   return Error{ErrorCode::invalid_argument,
-               cat("a picture cannot be made ", size.width, " x ", size.height,
-                   " pixels large, expected sides of 1 to ", kMaxResizedSide)};
+               cat("a picture cannot be resized to ", size.width, " x ", size.height,
+                   " pixels, expected sides of 1 to ", kMaxResizedSide)};
 }
 
 // Returns the length of a scaled side, at most `limit`.

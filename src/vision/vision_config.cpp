@@ -36,16 +36,17 @@ constexpr std::string_view kLayerPrefix = "v.blk.";
 Status check_purpose(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view name, header.require_string("general.architecture"));
   if (name != "clip") {
-    return Error{ErrorCode::unsupported_architecture,
-                 cat("architecture ", in_quotes(name),
-                     " is that of a text model, expected a picture reader (mmproj): \"clip\"")};
+    return Error{
+        ErrorCode::unsupported_architecture,
+        cat("architecture ", in_quotes(name),
+            " is a text model, expected a picture reader (mmproj, architecture \"clip\")")};
   }
   KINGLET_ASSIGN(const bool sees, header.get_bool("clip.has_vision_encoder", false));
   if (sees) return {};
   KINGLET_ASSIGN(const bool hears, header.get_bool("clip.has_audio_encoder", false));
   return Error{ErrorCode::unsupported_feature,
-               hears ? "the file reads sounds only, expected one that reads pictures"
-                     : "clip.has_vision_encoder does not say that the file reads pictures"};
+               hears ? "the file reads only sounds, expected one that reads pictures"
+                     : "clip.has_vision_encoder is not true, so the file does not read pictures"};
 }
 
 Result<const Projector*> read_projector(const GgufHeader& header) {
@@ -79,7 +80,7 @@ Status read_channels(const GgufHeader& header, std::string_view key, float (&num
     is_finite = is_finite && std::isfinite(numbers[i]);
   });
   if (is_finite) return {};
-  return Error{ErrorCode::not_finite, cat(key, " holds NaN or infinity")};
+  return Error{ErrorCode::not_finite, cat(key, " contains NaN or infinity")};
 }
 
 Status read_normalization(const GgufHeader& header, VisionConfig& config) {
@@ -105,7 +106,7 @@ Status read_normalization(const GgufHeader& header, VisionConfig& config) {
 Status divide_rotation(const Keys& keys, const Projector& projector, RopeConfig& rope) {
   if (rope.dim % 4 != 0) {
     return keys.error(ErrorCode::corrupt, "attention.head_count",
-                      cat("makes heads of ", rope.dim, ", expected a multiple of 4"));
+                      cat("leads to a head size of ", rope.dim, ", expected a multiple of 4"));
   }
   rope.sections[1] = rope.sections[2] = rope.dim / 4;
   rope.restarts_in_sections = rope.dim > 0;
@@ -133,15 +134,16 @@ Status read_sizes(const Keys& keys, VisionConfig& config) {
   if (projector.sizing == Sizing::tiles_or_free) config.image_size = kFreeTileSize;
   if (projector.sizing == Sizing::free) return {};
   if (config.image_size % config.row_size() != 0) {
-    return keys.error(ErrorCode::unsupported_feature, "patch_size",
-                      cat("is ", config.patch_size, ": ", config.merge,
-                          " of them do not divide a square of ", config.image_size, " pixels"));
+    return keys.error(
+        ErrorCode::unsupported_feature, "patch_size",
+        cat("is ", config.patch_size, ": ", config.merge,
+            " patches in a row do not divide a side of ", config.image_size, " pixels"));
   }
   const uint32_t n_per_side = config.image_size / config.patch_size;
   if (n_per_side * n_per_side <= kMaxPatches) return {};
   return keys.error(ErrorCode::corrupt, "patch_size",
                     cat("is ", config.patch_size, ", which makes ", n_per_side * n_per_side,
-                        " patches of a square of ", config.image_size, " pixels, expected at most ",
+                        " patches in a square of ", config.image_size, " pixels, expected at most ",
                         kMaxPatches));
 }
 
@@ -155,7 +157,7 @@ Status read_windows(const Keys& keys, VisionConfig& config) {
   if (config.window > 0) return {};
   return keys.error(ErrorCode::unsupported_feature, "patch_size",
                     cat("is ", config.patch_size, ": ", config.merge,
-                        " of them are wider than a window of ", size, " pixels"));
+                        " patches in a row are wider than a window of ", size, " pixels"));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ uint64_t VisionModel::identity() const {
 Status check_fits(const VisionModel& vision, uint32_t hidden_dim) {
   if (vision.width() == hidden_dim) return {};
   return Error{ErrorCode::wrong_shape, cat("the picture reader makes rows of ", vision.width(),
-                                           " numbers, the model reads rows of ", hidden_dim,
+                                           " numbers, but the model reads rows of ", hidden_dim,
                                            ": it belongs to another model")};
 }
 

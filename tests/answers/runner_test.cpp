@@ -108,7 +108,7 @@ TEST_F(RunnerTest, JobsThatNobodyWaitsForEnd) {
   both->advance();
   is_cancelled = 1;
   both->submit(std::move(second));
-  EXPECT_EQ(late.error, "cancelled before it was begun");
+  EXPECT_EQ(late.error, "cancelled before it began");
   for (int i = 0; i < 3; ++i) both->advance();
   EXPECT_FALSE(both->is_busy());
   EXPECT_EQ(running.finish, FinishReason::cancelled);

@@ -93,7 +93,7 @@ TEST_F(AnswerPlanTest, MakesCalls) {
 
 TEST_F(AnswerPlanTest, RefusesTwoConstraints) {
   EXPECT_EQ(plan({.schema = &schema_, .grammar = "root ::= \"a\""}).error().message,
-            "an answer cannot match a grammar and also a schema or calls of tools");
+            "an answer cannot match a grammar and also a schema or required tool calls");
   EXPECT_FALSE(plan({.tools = tools_, .must_call = true, .grammar = "root ::= \"a\""}).ok());
   EXPECT_FALSE(plan({.tools = Json(7)}).ok());
 }
@@ -116,8 +116,9 @@ TEST_F(AnswerPlanTest, OpensObjectsThatNeedThemselves) {
   const Json endless = parse_json(R"({"type": "object", "properties": {"a": {"$ref": "#"}},
       "required": ["a"]})")
                            .value();
-  EXPECT_EQ(plan({.schema = &endless}).error().message,
-            "the JSON schema, at #: no value is valid: each contains another one");
+  EXPECT_EQ(
+      plan({.schema = &endless}).error().message,
+      "the JSON schema, at #: no value is valid: each would contain another one, without end");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(TemplateDialectTest, RefusesArgumentsThatAreNotJson) {
       "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}])");
   const auto made = in_dialect(given, Json::array(), kAll);
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "the arguments of the earlier call of \"f\" are not JSON");
+  EXPECT_EQ(made.error().message, "the arguments of the earlier call to \"f\" are not JSON");
   EXPECT_TRUE(in_dialect(given, Json::array(), kNothing).ok());
 }
 

@@ -134,7 +134,7 @@ test('a template may come from elsewhere', async () => {
   expect(prompt(['-m', path, '--chat-template', file], messages)).toBe('[user]Hi</s>');
   writeFileSync(file, '{% if %}');
   expect(prompt(['-m', path, '--chat-template', file], messages)).toMatch(
-    /the chat template cannot be read: line 1: /,
+    /the chat template cannot be parsed: line 1: /,
   );
   expect(prompt(['-m', path, '--chat-template', `${file}x`], messages)).toMatch(/own.jinjax/);
 
@@ -146,7 +146,7 @@ test('a template may come from elsewhere', async () => {
   await expect(Kinglet.load(blob, { nThreads: 1, chatTemplate: '{% if %}' })).rejects.toMatchObject(
     {
       code: 'unsupported_feature',
-      message: expect.stringMatching(/the chat template cannot be read: line 1: /) as string,
+      message: expect.stringMatching(/the chat template cannot be parsed: line 1: /) as string,
     },
   );
   await expect(Kinglet.load(blob, { chatTemplate: 1 as unknown as string })).rejects.toMatchObject({

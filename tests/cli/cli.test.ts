@@ -296,10 +296,10 @@ describe('chat', () => {
   });
 
   test.each([
-    [['--tools', file('{}')], /^kinglet: tools is an object, expected a list of tools/],
+    [['--tools', file('{}')], /^kinglet: tools is an object, expected an array of tools/],
     [
       ['--tools', tools, '--tool-choice', 'sub'],
-      /names the tool "sub", which is not among the tools/,
+      /names the tool "sub", which is not one of the tools/,
     ],
     [['--schema', file('{"type": }')], /^kinglet: .*: this is not JSON/],
     [['--schema', file('{"type": 7}')], /the JSON schema, at #/],
@@ -317,7 +317,7 @@ describe('chat', () => {
   test('refuses files without a template and templates that it does not know', () => {
     expectFailure(
       ['chat', '-m', stories],
-      /has no chat template.*--format NAME or --chat-template FILE chooses one/,
+      /has no chat template.*choose one with --format NAME or --chat-template FILE/,
     );
     const other = file(withChatTemplate(readFileSync(stories), '\n{% frob %}'));
     expectFailure(
@@ -593,7 +593,7 @@ describe('embed and rerank', () => {
     const embed = ['embed', '-m', fixture('encoder/bert.gguf')];
     expectFailure(
       embed,
-      /line 2: the text has 502 tokens, the model's context 64/,
+      /line 2: the text has 502 tokens, but the model's context is 64/,
       `a\n${'a '.repeat(500)}`,
     );
     expectFailure(
@@ -613,7 +613,7 @@ describe('embed and rerank', () => {
     expectFailure(['rerank', ...tokens('bert').args], /it computes embeddings, not scores/);
     expectFailure(
       ['embed', '-m', fixture('encoder/bert.gguf'), '--tokens', '1,999'],
-      /token 999 is outside the vocabulary of 301/,
+      /token id 999 is out of range \(vocabulary: 301\)/,
     );
   });
 });
@@ -644,7 +644,7 @@ describe('logprobs', () => {
 
   test('refuses ids and positions that do not exist', () => {
     const logprobs = ['logprobs', '-m', fixture('arch/llama.gguf')];
-    expectFailure([...logprobs, '--tokens', '1,512'], /token 512 is outside the vocabulary of 512/);
+    expectFailure([...logprobs, '--tokens', '1,512'], /token id 512 is out of range \(vocabulary: 512\)/);
     expectFailure([...logprobs, '--tokens', '1,2', '--positions', '2'], /2 is after the last/);
   });
 });
@@ -664,7 +664,7 @@ describe('the command line', () => {
     [['generate', '--promt', 'x'], /generate has no option "--promt"; did you mean --prompt\?/],
     [['chat', '-m', 'x', '--tmep=0.5'], /chat has no option "--tmep"; did you mean --temp\?/],
     [['list', '--all'], /list has no option "--all"; kinglet list --help lists them/],
-    [['model.gguf'], /a model follows -m: kinglet chat -m model\.gguf/],
+    [['model.gguf'], /a model is given with -m: kinglet chat -m model\.gguf/],
   ])('says what was meant by %j', (args, message) => {
     expectFailure(args, message);
   });
@@ -863,7 +863,10 @@ describe('quantize', () => {
         ['quantize', model, output, 'Q8_0'],
         /the output, ".*", is the file that is re/,
       );
-      expectFailure(['quantize', link, output, 'Q8_0', '--force'], /is the file that is read/);
+      expectFailure(
+        ['quantize', link, output, 'Q8_0', '--force'],
+        /is also the input: choose another name/,
+      );
     }
     expect(readFileSync(model).equals(readFileSync(f32))).toBe(true);
   });
@@ -871,7 +874,10 @@ describe('quantize', () => {
   test.skipIf(isCrossBuilt)('leaves what was there until the new file is complete', () => {
     const target = file('before');
     const damaged = file(readFileSync(f32).subarray(0, 10_000));
-    expectFailure(['quantize', f32, target, 'Q8_0'], /the output, ".*", exists: --force replaces/);
+    expectFailure(
+      ['quantize', f32, target, 'Q8_0'],
+      /the output, ".*", already exists: replace it with --force/,
+    );
     expect(kinglet(['quantize', damaged, target, 'Q8_0', '--force']).status).toBe(1);
     expect(readFileSync(target, 'utf8')).toBe('before');
     const link = newPath();

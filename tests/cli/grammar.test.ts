@@ -36,7 +36,7 @@ test('the answer matches the grammar', () => {
 
 test('a wrong grammar is refused with line and column', () => {
   const { status, stdout, stderr } = generate(fileOf('root ::= "a"\n  list ::= root | listt'));
-  expect(stderr).toBe('kinglet: line 2, column 19 of the grammar: there is no rule "listt"\n');
+  expect(stderr).toBe('kinglet: line 2, column 19 of the grammar: rule "listt" is not defined\n');
   expect(stdout).toBe('');
   expect(status).toBe(1);
 });

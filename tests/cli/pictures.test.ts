@@ -88,7 +88,7 @@ describe('kinglet generate --image', () => {
     const withReader = ['generate', '-m', model, '-p', 'a', '--mmproj', mmproj, '--image'];
     expectFailure(
       [...options, pattern],
-      /has no mmproj file,.* set the option mmproj to that file/,
+      /has no mmproj file: .* set the option mmproj to its mmproj file/,
     );
     expectFailure([...withReader, '/nowhere.png'], /cannot open \/nowhere.png/);
     expectFailure([...withReader, model], /is neither a PNG nor a JPEG file/);
@@ -109,7 +109,7 @@ describe('kinglet generate --image', () => {
     );
     expectFailure(
       ['generate', '-m', stories, '-p', 'a', '--mmproj', mmproj, '--image', pattern],
-      /makes rows of 48 numbers, the model reads rows of 256/,
+      /makes rows of 48 numbers, but the model reads rows of 256/,
     );
     expectFailure(
       ['generate', '-m', model, '-p', 'a', '--mmproj', model, '--image', pattern],

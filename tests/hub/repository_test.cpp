@@ -67,7 +67,7 @@ TEST(HubModel, IsNotGuessed) {
   refused(kFiles, "Q4", "no such file");
   refused({"a-Q8_0.gguf", "b-Q8_0.gguf"}, "Q8_0", "several files");
   refused({"a-F16.gguf", "b-F16.gguf"}, "", "no such file for a model;");
-  refused({"README.md"}, "", "no GGUF file");
+  refused({"README.md"}, "", "it has no GGUF file");
 }
 
 TEST(HubReader, IsTheMmprojFileOfAUsualType) {

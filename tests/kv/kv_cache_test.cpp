@@ -236,7 +236,7 @@ TEST(KvCache, RefusesPositionsPastItsCapacity) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::context_full);
   EXPECT_EQ(status.error().message,
-            "the context is full: it holds 48 of 48 positions, 1 more do not fit");
+            "the context is full: it holds 48 of 48 positions, and 1 more do not fit");
   EXPECT_EQ(cache.reserve(UINT32_MAX).error().code, ErrorCode::context_full);
   expect_contents(cache, first(kCapacity));
 }
@@ -264,7 +264,7 @@ TEST(KvCache, CommitsAPartOfAStep) {
   for (uint32_t i = 2; i < 8; ++i) ASSERT_TRUE(write(cache, i - 2, i).ok());
   ASSERT_TRUE(cache.commit(1).ok() && cache.commit(2).ok());
   expect_contents(cache, first(5));
-  EXPECT_EQ(cache.commit(4).error().message, "KV cache: cannot commit 4 positions, 3 are reserved");
+  EXPECT_EQ(cache.commit(4).error().message, "KV cache: cannot commit 4 positions: 3 are reserved");
   auto fork = cache.fork();
   ASSERT_TRUE(fork.ok());
   expect_contents(fork.value(), first(5));
@@ -303,7 +303,7 @@ TEST(KvCache, AStepThatFailsLeavesEveryLayerAsItWas) {
       auto row = good;
       row.back() = bad;
       EXPECT_EQ(cache.write(2, 4, row, good).error().message,
-                "KV cache: the key of layer 2, position 10, head 2 holds NaN or infinity");
+                "KV cache: the key of layer 2, position 10, head 2 contains NaN or infinity");
       const Status refused = cache.write(2, 4, good, row);
       ASSERT_FALSE(refused.ok());
       EXPECT_EQ(refused.error().code, ErrorCode::not_finite);
@@ -322,7 +322,7 @@ TEST(KvCache, TruncatesButNeverGrows) {
   ASSERT_TRUE(cache.truncate(5).ok());
   EXPECT_EQ(store->n_used(), 2u);
   EXPECT_EQ(cache.truncate(6).error().message,
-            "KV cache: cannot truncate to 6 positions, it holds 5");
+            "KV cache: cannot truncate to 6 positions: it holds 5");
   ASSERT_TRUE(append(cache, 77).ok());
   expect_contents(cache, {0, 1, 2, 3, 4, 77});
   ASSERT_TRUE(cache.truncate(0).ok());
@@ -349,8 +349,7 @@ TEST(KvCache, SaysHowManyPagesAreMissingAndChangesNothing) {
   const Status refused = cache.reserve(kPage + 1);  // needs a copy of its page, and another page
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
-  EXPECT_EQ(refused.error().message,
-            "KV cache: 2 pages of 4 positions are needed, 1 are available");
+  EXPECT_EQ(refused.error().message, "KV cache: 2 pages of 4 positions are needed, but 1 are free");
   EXPECT_EQ(cache.overwrite(kPage + 1).error().code, ErrorCode::out_of_memory);
   EXPECT_TRUE(std::equal(pages.begin(), pages.end(), cache.pages().begin(), cache.pages().end()));
   EXPECT_EQ(store->n_free(), 1u);
@@ -434,7 +433,7 @@ TEST(KvCache, DropsPositionsAndMovesTheOthersDown) {
   KvCache cache = cache_of(store, 10);
   const KvCache fork = fork_of(cache);
   EXPECT_EQ(cache.drop(5, 6).error().message,
-            "KV cache: cannot drop 6 positions from 5 on, it holds 10");
+            "KV cache: cannot drop 6 positions from 5: it holds 10");
   ASSERT_TRUE(cache.drop(2, 5).ok());
   expect_contents(cache, {0, 1, 7, 8, 9});
   expect_contents(fork, first(10));

@@ -118,7 +118,7 @@ TEST(KvStore, RefusesSizesOfZeroAndBeyondMemory) {
   const Error no_elements = error_of(config_of({{0, 1, 8}, {4, 2, 0}}, KvKind::f32, 1));
   EXPECT_EQ(no_elements.code, ErrorCode::invalid_argument);
   EXPECT_EQ(no_elements.message,
-            "KV cache: layer 4 has 2 heads of 0 elements, expected 1 or more of both");
+            "KV cache: layer 4 has 2 heads of 0 elements, expected at least 1 of each");
   EXPECT_EQ(error_of(config_of({{0, 0, 8}}, KvKind::f32, 1)).code, ErrorCode::invalid_argument);
   EXPECT_EQ(error_of(config_of({}, KvKind::f32, 0)).code, ErrorCode::invalid_argument);
   EXPECT_EQ(error_of(config_of({}, KvKind::f32, 1, 0)).code, ErrorCode::invalid_argument);

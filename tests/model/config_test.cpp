@@ -113,7 +113,7 @@ TEST(Config, RefusesAnUnknownScalingOfPositions) {
 TEST(Config, RefusesExpertsWhereTheArchitectureHasNone) {
   expect_refused(
       tiny_model("qwen2", [](GgufBuilder& file) { file.set_uint32("qwen2.expert_count", 8); }),
-      ErrorCode::unsupported_feature, "qwen2.expert_count names a mixture of experts");
+      ErrorCode::unsupported_feature, "qwen2.expert_count asks for a mixture of experts");
 }
 
 TEST(Config, RefusesImpossibleExperts) {
@@ -143,7 +143,8 @@ TEST(Config, RefusesWhatNoArchitectureHereComputes) {
       tiny_model("llama",
                  [](GgufBuilder& file) { file.set_bool("llama.attention.causal", false); }),
       ErrorCode::unsupported_feature,
-      "llama.attention.causal says that tokens see later tokens: not supported");
+      "llama.attention.causal is false, which is not supported: the tokens of this architecture do "
+      "not see later tokens");
 }
 
 TinyModel tiny_encoder(const std::string& architecture,
@@ -326,7 +327,7 @@ TEST(Config, SectionsOfGlm4MakeItsPairsHalves) {
   EXPECT_EQ(read(with({2, 1, 1, 0})).value().rope_kind, RopeKind::halves);
   EXPECT_EQ(read(with({0, 0, 0, 0})).value().rope_kind, RopeKind::interleaved);
   expect_refused(with({1, 1, 1, 1}), ErrorCode::unsupported_feature,
-                 "glm4.rope.dimension_sections has a fourth section of 1: not supported");
+                 "glm4.rope.dimension_sections has a fourth section of 1, which is not supported");
   expect_refused(with({2, 1, 1}), ErrorCode::corrupt,
                  "glm4.rope.dimension_sections is not an array of 4 sizes");
   expect_refused(with({2, 1, -1, 0}), ErrorCode::corrupt, "is not an array of 4 sizes");

@@ -296,7 +296,7 @@ TEST(EmbeddingTable, ADamagedRowIsFoundWhenItIsRead) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::not_finite);
   EXPECT_EQ(status.error().message,
-            "row 3 of tensor token_embd.weight holds NaN or infinity: the file is damaged");
+            "row 3 of tensor token_embd.weight contains NaN or infinity: the file is damaged");
   EXPECT_EQ(runner->state.size(), 2u);
 }
 

@@ -334,12 +334,12 @@ TEST(Encoder, RefusesTextsInWords) {
   expect_failure(runner->run({}), ErrorCode::invalid_argument, "no texts");
   expect_failure(runner->run({{3}, {}}), ErrorCode::invalid_argument, "text 1 has no tokens");
   expect_failure(runner->run({{3, 301}}), ErrorCode::invalid_argument,
-                 "token 301 is outside the vocabulary of 301");
-  expect_failure(runner->run({{-1}}), ErrorCode::invalid_argument, "token -1 is outside");
+                 "token id 301 is out of range (vocabulary: 301)");
+  expect_failure(runner->run({{-1}}), ErrorCode::invalid_argument, "token id -1 is out of range");
   expect_failure(runner->run({Text(65, 3)}), ErrorCode::context_full,
-                 "text 0 has 65 tokens, the model's context 64");
+                 "text 0 has 65 tokens, but the model's context is 64");
   expect_failure(runner->run({Text(64, 3), Text(7, 3)}), ErrorCode::context_full,
-                 "the texts have 71 tokens, there is room for 70");
+                 "the texts have 71 tokens, but there is room for 70");
   // The earlier texts' states are still there.
   EXPECT_EQ(runner->states(0), before);
   EXPECT_TRUE(runner->run({Text(64, 3), Text(6, 3)}).ok());
@@ -356,7 +356,7 @@ TEST(Encoder, RefusesWhatItCannotAnswer) {
   expect_failure(bert->encoder->embed(0, Pooling::rank, numbers), ErrorCode::unsupported_feature,
                  "a reranker computes scores, not embeddings");
   expect_failure(bert->encoder->score(0, numbers), ErrorCode::unsupported_feature,
-                 "it computes embeddings, not scores");
+                 "the model computes embeddings, not scores");
   const auto reranker = EncoderRunner::of("bert-rerank", scalar_kernels(), 64, 16);
   ASSERT_TRUE(reranker->run({{3, 4, 5}}).ok());
   expect_failure(reranker->encoder->score(0, numbers), ErrorCode::invalid_argument,
@@ -433,7 +433,7 @@ TEST(Encoder, AModelThatPoolsMakesNoText) {
   auto& r = *runner.value();
   expect_failure(forward(r.model, r.pool, r.scratch, r.state, Text{3}, Output::logits),
                  ErrorCode::unsupported_feature,
-                 "qwen3.pooling_type says that the model computes embeddings");
+                 "qwen3.pooling_type is set, so the model computes embeddings");
   EXPECT_EQ(r.state.size(), 0u);
 }
 
@@ -517,7 +517,7 @@ TEST(Encoder, RefusesAHeadOfAnotherShape) {
   expect_error(without("encoder/jina-bert-v2-rerank.gguf", "cls.weight"), ErrorCode::missing_tensor,
                "cls.output.weight are missing");
   expect_error(without("encoder/modern-bert-rerank.gguf", "cls.norm.weight"),
-               ErrorCode::unsupported_feature, "has no place in this architecture");
+               ErrorCode::unsupported_feature, "is not used by this architecture");
 }
 
 }  // namespace

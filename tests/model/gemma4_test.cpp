@@ -73,26 +73,26 @@ TEST(Gemma4, ARotationIsNoWiderThanItsHeads) {
 TEST(Gemma4, NamesWhatDoesNotFitTogether) {
   expect_error(without(kFixture, "gemma4.attention.sliding_window_pattern"),
                ErrorCode::missing_metadata,
-               "gemma4.attention.sliding_window_pattern is not there as a list");
+               "gemma4.attention.sliding_window_pattern is missing, or is not an array");
   expect_error(with_number(kFixture, "gemma4.attention.sliding_window", 0), ErrorCode::corrupt,
                "gemma4.attention.sliding_window is 0");
   expect_error(with_number(kFixture, "gemma4.attention.shared_kv_layers", 9), ErrorCode::corrupt,
-               "shared_kv_layers is 9 of 10 layers, expected two at least");
+               "shared_kv_layers is 9 of 10 layers, expected at least two");
   expect_error(with_number(kFixture, "gemma4.attention.shared_kv_layers", 0xffffffff),
                ErrorCode::corrupt, "shared_kv_layers is 4294967295 of 10 layers");
   // Layers 3 and 4 both have a window.
   expect_error(with_number(kFixture, "gemma4.attention.shared_kv_layers", 5), ErrorCode::corrupt,
-               "is 5: layer 5 would read the keys of layer 4, which has another window");
+               "is 5: layer 5 would use the keys of layer 4, which has another window");
   expect_error(with_element(kFixture, "gemma4.feed_forward_length", 3, 0), ErrorCode::corrupt,
                "gemma4.feed_forward_length is 0, expected 1 to");
   expect_error(with_element(kFixture, "gemma4.feed_forward_length", 3, 50), ErrorCode::wrong_shape,
                "tensor blk.3.ffn_gate.weight has shape [40, 48], expected [40, 50]");
   expect_error(with_number(kFixture, "gemma4.embedding_length_per_layer_input", 1 << 20),
-               ErrorCode::corrupt, "which times 10 layers exceeds");
+               ErrorCode::corrupt, "times 10 layers, that is more than");
   expect_error(with_number(kFixture, "gemma4.embedding_length_per_layer_input", 9),
                ErrorCode::wrong_shape, "per_layer_token_embd.weight has shape [80, 311]");
   expect_error(with_number(kFixture, "gemma4.embedding_length_per_layer_input", 0),
-               ErrorCode::unsupported_feature, "has no place in this architecture");
+               ErrorCode::unsupported_feature, "is not used by this architecture");
   expect_error(without(kFixture, "rope_freqs.weight"), ErrorCode::missing_tensor,
                "rope_freqs.weight");
   expect_error(without(kFixture, "blk.4.attn_k.weight"), ErrorCode::missing_tensor,
@@ -110,7 +110,8 @@ TEST(Gemma4, ExpertsAreRefused) {
   ASSERT_FALSE(config.ok());
   EXPECT_EQ(config.error().code, ErrorCode::unsupported_feature);
   EXPECT_EQ(config.error().message,
-            "gemma4.expert_count names a mixture of experts: not supported");
+            "gemma4.expert_count asks for a mixture of experts, which this architecture does not "
+            "support");
 }
 
 // Layers that read another layer's keys and values may have tensors for keys and values of their

@@ -74,7 +74,7 @@ TEST(Relatives, KeysThatAreNormalizedLastAreNotShifted) {
     const Status status = shift_positions(runner.model, runner.state, 1, 2);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::unsupported_feature);
-    EXPECT_NE(status.error().message.find("normalizes keys once they are rotated"),
+    EXPECT_NE(status.error().message.find("normalizes keys after rotating them"),
               std::string::npos);
     EXPECT_EQ(runner.state.size(), 6u);
   }

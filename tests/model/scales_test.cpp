@@ -116,7 +116,7 @@ TEST(Nvfp4, BadScalesAreRefusedByName) {
                "tensor blk.1.ffn_up.input_scale has shape [3], expected [1]");
   // Embeddings are looked up, not multiplied.
   expect_error(with_tensor("token_embd.scale", {1}, {1}), ErrorCode::unsupported_feature,
-               "tensor \"token_embd.scale\" has no place in this architecture");
+               "tensor \"token_embd.scale\" is not used by this architecture");
 }
 
 TEST(Nvfp4, ABlockWhoseScaleIsNoNumberIsRefused) {
@@ -156,7 +156,7 @@ TEST(Nvfp4, TheOutputHasAScaleOfItsOwn) {
     ASSERT_EQ(doubled.value()[i], 2 * plain.value()[i]);
   }
   expect_error(with_output(DType::q8_0, 2), ErrorCode::unsupported_feature,
-               "tensor \"output.scale\" has no place in this architecture");
+               "tensor \"output.scale\" is not used by this architecture");
 }
 
 // The first form of Q2_0, with the same id: the same bytes are read as PQ2_0.

@@ -365,22 +365,22 @@ TEST(SchemaCalls, WriteTheRulesOfAnyTextOnce) {
 TEST(SchemaCalls, SayWhatCannotBeWritten) {
   const std::string_view fine = "root ::= ";
   EXPECT_TRUE(calls_of("hermes", {{"name", "a b"}}).starts_with(fine));
-  EXPECT_EQ(calls_of("lfm2", {{"name", "a b"}}),
-            "this model cannot call a tool of the name \"a b\"");
+  EXPECT_EQ(calls_of("lfm2", {{"name", "a b"}}), "this model cannot call a tool named \"a b\"");
   const Json spaced = with_properties(R"({"a b":{}})");
   EXPECT_TRUE(calls_of("hermes", spaced).starts_with(fine));
   for (const char* family : {"gemma4", "lfm2", "qwen3.5"}) {
     EXPECT_EQ(calls_of(family, spaced),
-              "the tool \"f\": the JSON schema, at #/a b: a call of this model cannot have the "
-              "name \"a b\"");
+              "the tool \"f\": the JSON schema, at #/a b: calls of this model cannot contain the "
+              "parameter name \"a b\"");
   }
-  EXPECT_EQ(calls_of("gemma4", with_properties(R"({"x":{"const":"a<|\"|>b"}})")),
-            "the tool \"f\": the JSON schema, at #/properties/x: a call of this model cannot have "
-            "the value "
-            "\"a<|\\\"|>b\"");
+  EXPECT_EQ(
+      calls_of("gemma4", with_properties(R"({"x":{"const":"a<|\"|>b"}})")),
+      "the tool \"f\": the JSON schema, at #/properties/x: calls of this model cannot contain "
+      "the value "
+      "\"a<|\\\"|>b\"");
   for (const char* family : {"hermes", "qwen3.5"}) {
     EXPECT_EQ(calls_of(family, {{"name", "f"}, {"parameters", {{"type", "string"}}}}),
-              "the tool \"f\": its parameters allow no object");
+              "the tool \"f\": its parameters do not allow any object");
     EXPECT_EQ(calls_of(family, with_properties(R"({"x":{"unevaluatedItems":{}}})")),
               "the tool \"f\": the JSON schema, at #/properties/x: \"unevaluatedItems\" is not "
               "supported");

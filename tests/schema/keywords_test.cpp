@@ -242,13 +242,12 @@ TEST(SchemaKeywords, CountsManyCharacters) {
 
 TEST(SchemaKeywords, WarnsOfMisspeltOnes) {
   const auto warnings = [](std::string_view schema) { return warnings_of_schema(json_of(schema)); };
-  EXPECT_EQ(
-      warnings(R"({"properties":{"a":{"minlength":1},"reqired":{}},"reqired":["a"]})"),
-      (std::vector<std::string>{
-          "the JSON schema, at #: \"reqired\" is no keyword and limits nothing; \"required\" "
-          "may be meant",
-          "the JSON schema, at #/properties/a: \"minlength\" is no keyword and limits nothing; "
-          "\"minLength\" may be meant"}));
+  EXPECT_EQ(warnings(R"({"properties":{"a":{"minlength":1},"reqired":{}},"reqired":["a"]})"),
+            (std::vector<std::string>{
+                "the JSON schema, at #: \"reqired\" is not a keyword and has no effect; did you "
+                "mean \"required\"?",
+                "the JSON schema, at #/properties/a: \"minlength\" is not a keyword and has no "
+                "effect; did you mean \"minLength\"?"}));
   EXPECT_TRUE(
       warnings(R"({"id":"a","name":"b","self":{},"x-type":1,"example":1,"links":[]})").empty());
 }

@@ -63,7 +63,7 @@ TEST(SchemaPattern, RefusesWhatIsNoRegularExpression) {
         "[\\1]",   "\\1",   "(a)\\2",      "\\k",     "\\k<n>",  "(?<n>a)(?<n>b)",
         "(?<1>a)", "(?<n",  "^*",          "(?=a)*",  "\\b+",    "(?<=a)*",
         "\\p",     "\\p{",  "\\p{0,6}",    "(?ii:a)", "(?-:a)"}) {
-    EXPECT_EQ(pattern_refusal(pattern), "it is not a regular expression") << pattern;
+    EXPECT_EQ(pattern_refusal(pattern), "it is not a valid regular expression") << pattern;
   }
 }
 
@@ -73,19 +73,19 @@ TEST(SchemaPattern, RefusesByNameWhatIsNotSupported) {
     const char* reason;
   };
   for (const auto& [pattern, reason] : {
-           Case{"(?<!a)", "it looks behind"},
-           Case{"a(?<=b)\\b", "it looks behind"},
-           Case{"\\bword", "it asks for borders of words"},
-           Case{"\\B", "it asks for borders of words"},
-           Case{"(a)\\1", "it refers back to a group"},
-           Case{"\\k<n>(?<n>a)", "it refers back to a group"},
-           Case{"(?i:a)", "it changes flags"},
-           Case{"(?i-ms:a)", "it changes flags"},
+           Case{"(?<!a)", "it uses lookbehind"},
+           Case{"a(?<=b)\\b", "it uses lookbehind"},
+           Case{"\\bword", "it uses a word boundary (\\b or \\B)"},
+           Case{"\\B", "it uses a word boundary (\\b or \\B)"},
+           Case{"(a)\\1", "it refers back to a group (backreference)"},
+           Case{"\\k<n>(?<n>a)", "it refers back to a group (backreference)"},
+           Case{"(?i:a)", "it sets flags, as (?i:…) does"},
+           Case{"(?i-ms:a)", "it sets flags, as (?i:…) does"},
            Case{"\\p{Script=Latin}", "the Unicode property \"Script=Latin\" is not known"},
        }) {
     EXPECT_EQ(pattern_refusal(pattern), reason) << pattern;
   }
-  EXPECT_EQ(pattern_refusal("\\b("), "it is not a regular expression");
+  EXPECT_EQ(pattern_refusal("\\b("), "it is not a valid regular expression");
   const std::string deep(20'000, '(');
   EXPECT_EQ(pattern_refusal(deep), "its groups are nested more than 100 deep");
 }
@@ -97,14 +97,16 @@ TEST(SchemaPattern, SaysWhichPatternsAreTooMuch) {
   };
   for (const auto& [schema, reason] : {
            Case{R"({"pattern":"(?:(?=a).)*"})",
-                "the pattern \"(?:(?=a).)*\" is not supported: it looks around in what is repeated "
-                "more than 50 times"},
+                "the pattern \"(?:(?=a).)*\" is not supported: it uses lookahead in a part that is "
+                "repeated more than 50 times"},
            Case{R"({"pattern":"a?^b"})",
-                "the pattern \"a?^b\" is not supported: an anchor may be at its beginning"},
+                "the pattern \"a?^b\" is not supported: \"^\" is in a place that may or may not be "
+                "the beginning"},
            Case{R"({"pattern":"[]"})",
                 "the pattern \"[]\" is not supported: a part of it matches no character"},
            Case{R"({"pattern":"^(?:\\S+\\s+){0,29}\\S+$","maxLength":300})",
-                "what is asked of a string is not supported: it takes too large an automaton"},
+                "this combination of limits on a string is not supported: its automaton would be "
+                "too large"},
        }) {
     const auto grammar = grammar_of_schema(json_of(schema), kOpen);
     ASSERT_FALSE(grammar.ok());
@@ -126,7 +128,7 @@ TEST(SchemaPattern, LimitsTheWork) {
     const Json schema{{"pattern", pattern}, {"maxLength", 2000}};
     const auto grammar = grammar_of_schema(schema, kOpen);
     const bool is_refused =
-        !grammar.ok() && grammar.error().message.ends_with("it takes too large an automaton");
+        !grammar.ok() && grammar.error().message.ends_with("its automaton would be too large");
     EXPECT_TRUE(grammar.ok() || is_refused);
   }
 }

@@ -25,12 +25,11 @@ TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
   };
   for (const auto& [schema, message] : {
            Case{R"({"not":{"format":"uri-reference"}})",
-                "the JSON schema, at #/not: the opposite of \"format\" is not supported"},
+                "the JSON schema, at #/not: \"not\" with \"format\" is not supported"},
            Case{R"({"allOf":[{"patternProperties":{"a":{}},"additionalProperties":false},
                              {"properties":{"b":{}}}]})",
-                "the JSON schema, at #: \"patternProperties\" beside another schema of the object "
-                "is not supported where \"additionalProperties\" limit the others: name all in one "
-                "schema"},
+                "the JSON schema, at #: \"patternProperties\" and \"additionalProperties\" in "
+                "different schemas of one object are not supported: put them in one schema"},
            Case{R"({"items":{"unevaluatedItems":{}}})",
                 "the JSON schema, at #/items: \"unevaluatedItems\" is not supported"},
            Case{R"({"properties":{"a/b~":{"$dynamicRef":"#a"}}})",
@@ -38,36 +37,34 @@ TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
            Case{R"({"type":"number","multipleOf":0})",
                 "the JSON schema, at #: \"multipleOf\" is 0, expected a number above 0"},
            Case{R"({"type":"integer","multipleOf":99991})",
-                "the JSON schema, at #: what is asked of a number is not supported: it takes too "
-                "large an automaton"},
+                "the JSON schema, at #: this combination of limits on a number is not "
+                "supported: its automaton would be too large"},
            Case{R"({"type":"integer","multipleOf":1e20})",
-                "the JSON schema, at #: what is asked of a number is not supported: multiples of "
-                "1e20 are not "
-                "supported"},
+                "the JSON schema, at #: this combination of limits on a number is not "
+                "supported: multiples of 1e20 are too complex"},
            Case{R"({"allOf":[{"multipleOf":1000000007},{"multipleOf":998244353}]})",
                 "the JSON schema, at #: multiples of both 1000000007 and 998244353 are not "
                 "supported"},
            Case{R"({"type":"text"})",
-                "the JSON schema, at #: the type \"text\" is unknown; it is one of object, array, "
-                "string, number, "
-                "integer, boolean, null"},
+                "the JSON schema, at #: the type \"text\" is unknown (known: object, array, "
+                "string, number, integer, boolean, null)"},
            Case{R"({"$ref":"https://example.com/a"})",
                 "the JSON schema, at #: the reference \"https://example.com/a\" is not supported: "
-                "only parts of this schema are"},
+                "it must point into this schema"},
            Case{R"({"$ref":"#/$defs/a"})",
-                "the JSON schema, at #: there is nothing at the reference \"#/$defs/a\""},
+                "the JSON schema, at #: the reference \"#/$defs/a\" points to nothing"},
            Case{R"({"$ref":"#/%ff"})",
-                "the JSON schema, at #: there is nothing at the reference \"#/%ff\""},
+                "the JSON schema, at #: the reference \"#/%ff\" points to nothing"},
            Case{R"({"oneOf":[{"type":"string","format":"uri-reference"},{"type":"string"}]})",
-                "the JSON schema, at #: alternatives 0 and 1 of \"oneOf\" may both be true of a "
-                "value: tell them apart by a type or by a required property with a \"const\", or "
+                "the JSON schema, at #: alternatives 0 and 1 of \"oneOf\" may both match the "
+                "same value: tell them apart by a type or by a required property with a \"const\", "
+                "or "
                 "use \"anyOf\""},
            Case{R"({"type":"integer","minimum":1152921504606846976})",
-                "the JSON schema, at #: what is asked of a number is not supported: the bound "
-                "1152921504606846976 "
-                "takes more than 15 digits"},
+                "the JSON schema, at #: this combination of limits on a number is not "
+                "supported: the bound 1152921504606846976 has more than 15 digits"},
            Case{R"({"type":"string","minLength":-1})",
-                "the JSON schema, at #: \"minLength\" is -1, expected a whole number from 0 on"},
+                "the JSON schema, at #: \"minLength\" is -1, expected a whole number, 0 or more"},
            Case{R"({"type":"string","maxLength":"3"})",
                 "the JSON schema, at #: \"maxLength\" is \"3\", expected a number"},
            Case{R"({"minimum":1e999})",
@@ -75,8 +72,8 @@ TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
            Case{R"({"properties":[]})",
                 "the JSON schema, at #: \"properties\" is [], expected an object"},
            Case{R"({"required":[1]})",
-                "the JSON schema, at #: \"required\" is not a list of names"},
-           Case{R"({"anyOf":{}})", "the JSON schema, at #: \"anyOf\" is {}, expected a list"},
+                "the JSON schema, at #: \"required\" is not an array of names"},
+           Case{R"({"anyOf":{}})", "the JSON schema, at #: \"anyOf\" is {}, expected an array"},
            Case{"\"text\"", "the JSON schema, at #: found \"text\", expected a schema"},
            Case{"null", "the JSON schema, at #: found null, expected a schema"},
        }) {
@@ -89,7 +86,7 @@ TEST(SchemaRefusals, NameReferencesThatLeadBackToThemselves) {
        {R"({"$ref":"#"})", R"({"anyOf":[{"type":"null"},{"$ref":"#"}]})",
         R"({"$defs":{"a":{"$ref":"#/$defs/a","type":"null"}},"$ref":"#/$defs/a"})",
         R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"})"}) {
-    EXPECT_TRUE(refusal(schema).ends_with("is defined by itself")) << refusal(schema);
+    EXPECT_TRUE(refusal(schema).ends_with("leads back to itself")) << refusal(schema);
   }
 }
 
@@ -123,14 +120,14 @@ TEST(SchemaRefusals, LimitTheSize) {
   EXPECT_TRUE(texts.have(R"({"p7":null,"p149":null})"));
   EXPECT_FALSE(texts.have(R"({"p149":null,"p7":null})"));
   EXPECT_EQ(refusal(properties(20'000)),
-            "the JSON schema, at #: \"properties\" has 20000 members, expected 10000 at most");
+            "the JSON schema, at #: \"properties\" has 20000 members, expected at most 10000");
   const std::string many = properties(6000);
   EXPECT_EQ(refusal(cat("{\"anyOf\":[", many, ",", many, ",", many, ",", many, "]}")),
-            "the JSON schema, at #/anyOf/0: the schema has more than 20000 properties in all");
+            "the JSON schema, at #/anyOf/0: the schema has more than 20000 properties in total");
   std::string names;
   for (int i = 0; i < 20'001; ++i) names += cat(i > 0 ? "," : "", "\"p", i, "\"");
   EXPECT_EQ(refusal(cat("{\"dependentRequired\":{\"a\":[", names, "]}}")),
-            "the JSON schema, at #: the schema has more than 20000 properties in all");
+            "the JSON schema, at #: the schema has more than 20000 properties in total");
 }
 
 TEST(SchemaRefusals, LimitTheDepth) {
@@ -168,7 +165,7 @@ TEST(SchemaRefusals, LimitTheWork) {
         "}");
   };
   EXPECT_EQ(refusal(cat("{\"allOf\":[", choices("a"), ",", choices("b"), ",", choices("c"), "]}")),
-            "the JSON schema, at #: it stands for more than 200 alternatives");
+            "the JSON schema, at #: it combines into more than 200 alternatives");
   EXPECT_EQ(refusal(cat("{\"oneOf\":", list(1000, [](int i) { return cat("{\"const\":", i, "}"); }),
                         "}")),
             "the JSON schema, at #: its schemas combine in too many ways");

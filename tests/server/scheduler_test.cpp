@@ -151,7 +151,7 @@ TEST_F(SchedulerTest, WhatNobodyWaitsForIsNotComputed) {
   ASSERT_TRUE(running.mailbox->wait(milliseconds(20'000)));
   running.mailbox->cancel();
   EXPECT_EQ(text_of(wanted), alone(kPrompts[3], 5));
-  EXPECT_EQ(text_of(waiting), "cancelled before it was begun");
+  EXPECT_EQ(text_of(waiting), "cancelled before it began");
 }
 
 TEST_F(SchedulerTest, StoppingTellsAllThatWait) {
@@ -161,10 +161,10 @@ TEST_F(SchedulerTest, StoppingTellsAllThatWait) {
   scheduler->submit(running.job);
   scheduler->submit(waiting.job);
   scheduler->stop();
-  EXPECT_EQ(text_of(waiting), "the server is being stopped");
+  EXPECT_EQ(text_of(waiting), "the server is stopping");
   const auto late = ask(kPrompts[1], 10);
   scheduler->submit(late.job);
-  EXPECT_EQ(text_of(late), "the server is being stopped");
+  EXPECT_EQ(text_of(late), "the server is stopping");
 }
 
 TEST_F(SchedulerTest, RequestsBeyondTheQueueAreRefused) {

@@ -77,7 +77,7 @@ TEST(EmbeddingTokens, AreCutWhereThatIsWishedFor) {
   const std::string text = repeated("a ", 200);
   const Tokens whole = plain_tokens(bert, text);
   expect_failure(embedding_tokens(bert, text, TooLong::fail), ErrorCode::prompt_too_long,
-                 "the text has 202 tokens, the model's context 64");
+                 "the text has 202 tokens, but the model's context is 64");
   const auto cut = embedding_tokens(bert, text, TooLong::cut);
   ASSERT_TRUE(cut.ok());
   EXPECT_EQ(cut.value(), joined({{2}, Tokens(whole.begin(), whole.begin() + 62), {3}}));
@@ -115,7 +115,7 @@ TEST(RankingTokens, CutTheDocumentOnly) {
   EXPECT_EQ(ranking_tokens(bert, "who", text, TooLong::cut).value(),
             joined({{2}, query, {3}, Tokens(document.begin(), document.begin() + n_kept), {3}}));
   expect_failure(ranking_tokens(bert, text, "a dog", TooLong::cut), ErrorCode::prompt_too_long,
-                 "the model's context 64");
+                 "the model's context is 64");
 }
 
 TEST(RankingTokens, FollowTheFilesTemplate) {

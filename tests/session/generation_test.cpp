@@ -515,7 +515,7 @@ TEST(Generation, RefusesWhatCannotBeDone) {
     auto generation = Generation::start(*session, *loaded.tokenizer, std::move(prompt), options);
     return generation.ok() ? Error{ErrorCode::io, "none"} : generation.error();
   };
-  EXPECT_EQ(error({1}, greedy(0)).message, "0 tokens were asked for, expected 1 or more");
+  EXPECT_EQ(error({1}, greedy(0)).message, "0 tokens were requested, expected at least 1");
   EXPECT_EQ(error({}, greedy(1)).code, ErrorCode::invalid_argument);
   const Error too_long = error(std::vector<TokenId>(17, 3), greedy(1));
   EXPECT_EQ(too_long.code, ErrorCode::prompt_too_long);

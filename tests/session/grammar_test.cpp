@@ -143,27 +143,27 @@ TEST(Grammar, SaysWhereTheTextIsWrong) {
   EXPECT_EQ(error_of("root ::= [z-a]"),
             "line 1, column 11 of the grammar: this range ends before it begins");
   EXPECT_EQ(error_of("root ::= []"),
-            "line 1, column 10 of the grammar: there is no character in this set");
+            "line 1, column 10 of the grammar: this set of characters is empty");
   EXPECT_EQ(error_of("root ::= [^\\x00-\\U0010ffff]"),
-            "line 1, column 10 of the grammar: there is no character in this set");
+            "line 1, column 10 of the grammar: this set of characters is empty");
   EXPECT_EQ(error_of("root ::= *"),
-            "line 1, column 10 of the grammar: found \"*\", expected a symbol, as there is none to "
-            "repeat");
+            "line 1, column 10 of the grammar: found \"*\", expected a symbol to repeat");
   EXPECT_EQ(error_of("root ::= \"a\"{3,2}"),
-            "line 1, column 13 of the grammar: there are no numbers from 3 to 2");
+            "line 1, column 13 of the grammar: the least number of repetitions, 3, is larger "
+            "than the most, 2");
   EXPECT_EQ(error_of("root ::= \"a\"{x}"),
             "line 1, column 14 of the grammar: found \"x\", expected a number");
   EXPECT_EQ(error_of("root ::= \"a\"{1;"),
             "line 1, column 15 of the grammar: found \";\", expected \"}\"");
   EXPECT_EQ(error_of("root ::= <think>"),
-            "line 1, column 10 of the grammar: tokens are only supported by their ids (\"<[7]>\"), "
-            "or as text");
+            "line 1, column 10 of the grammar: a token must be given by its id (\"<[7]>\") or "
+            "as text");
   EXPECT_EQ(error_of("root ::= <[x]>"),
             "line 1, column 12 of the grammar: found \"x\", expected the id of a token");
   EXPECT_EQ(error_of("root ::= <[7>"),
             "line 1, column 13 of the grammar: found \">\", expected \"]>\"");
   EXPECT_EQ(error_of("root ::= <[2147483648]>"),
-            "line 1, column 10 of the grammar: this is not the id of a token");
+            "line 1, column 10 of the grammar: this token id is too large");
 }
 
 TEST(Grammar, SaysWhichEscapeIsWrong) {
@@ -176,7 +176,7 @@ TEST(Grammar, SaysWhichEscapeIsWrong) {
             "line 1, column 11 of the grammar: \\u needs 4 hexadecimal digits");
   for (const char* escape : {"\\ud800", "\\udfff", "\\U00110000", "\\Uffffffff"}) {
     EXPECT_EQ(error_of(cat("root ::= \"", escape, "\"")),
-              "line 1, column 11 of the grammar: this is not the number of a Unicode character");
+              "line 1, column 11 of the grammar: this is not a Unicode code point");
   }
   EXPECT_EQ(error_of("root ::= \"\xff\""),
             "line 1, column 11 of the grammar: the text is not UTF-8 here");
@@ -184,16 +184,16 @@ TEST(Grammar, SaysWhichEscapeIsWrong) {
 
 TEST(Grammar, SaysWhichRuleIsMissingOrThereTwice) {
   EXPECT_EQ(error_of("start ::= \"a\""),
-            "line 1, column 14 of the grammar: there is no rule \"root\"");
-  EXPECT_EQ(error_of(""), "line 1, column 1 of the grammar: there is no rule \"root\"");
+            "line 1, column 14 of the grammar: rule \"root\" is not defined");
+  EXPECT_EQ(error_of(""), "line 1, column 1 of the grammar: rule \"root\" is not defined");
   EXPECT_EQ(error_of("root ::= \"a\" b"),
-            "line 1, column 14 of the grammar: there is no rule \"b\"");
+            "line 1, column 14 of the grammar: rule \"b\" is not defined");
   EXPECT_EQ(error_of("root ::= \"a\"\nroot ::= \"b\""),
-            "line 2, column 1 of the grammar: there is another rule \"root\"");
+            "line 2, column 1 of the grammar: rule \"root\" is defined twice");
 }
 
 TEST(Grammar, RefusesLeftRecursion) {
-  const std::string why = " begins with itself (left recursion): let it begin with something else";
+  const std::string why = " begins with itself: left recursion is not supported";
   EXPECT_EQ(error_of("root ::= root \"a\" | \"b\""),
             "line 1, column 1 of the grammar: rule \"root\"" + why);
   EXPECT_EQ(error_of("root ::= a\na ::= b \"x\" | \"y\"\nb ::= \"\" ws a\nws ::= \" \"*"),
@@ -207,7 +207,7 @@ TEST(Grammar, RefusesLeftRecursion) {
 TEST(Grammar, RefusesRulesThatNeverEnd) {
   EXPECT_EQ(error_of("root ::= \"a\" b\nb ::= \"c\" b | \"d\" root"),
             "line 1, column 1 of the grammar: rule \"root\" never ends: each of its alternatives "
-            "needs another one of itself");
+            "contains the rule itself");
 }
 
 TEST(Grammar, BoundsItsSize) {
@@ -216,10 +216,10 @@ TEST(Grammar, BoundsItsSize) {
   EXPECT_EQ(error_of("root ::= \"a\"{99999999999999999999}"),
             "line 1, column 14 of the grammar: more than 1048576 repetitions are not supported");
   EXPECT_EQ(error_of("root ::= (\"a\"{1000} \"b\"){400000} [ab]{400000}"),
-            "line 1, column 46 of the grammar: the grammar is too large: up to here it makes more "
+            "line 1, column 46 of the grammar: the grammar is too large: up to here it has more "
             "than 1048576 steps");
   EXPECT_EQ(error_of("root ::= \"" + std::string(2'000'000, 'a')),
-            "line 1, column 1048586 of the grammar: the grammar is too large: up to here it makes "
+            "line 1, column 1048586 of the grammar: the grammar is too large: up to here it has "
             "more than 1048576 steps");
   EXPECT_EQ(error_of("root ::= " + std::string(101, '(')),
             "line 1, column 110 of the grammar: groups are nested more than 100 deep");

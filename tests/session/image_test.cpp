@@ -224,7 +224,7 @@ TEST_P(EachImageModel, SavesAndRestores) {
   auto moved = joined({text(6), tokens});
   const auto held = joined({tokens, text(5, 9)});
   EXPECT_EQ(replace(*other, moved, {first_}).error().message,
-            "the rows of the picture at position 30 are to be computed, but were not given");
+            "the rows of the picture at position 30 are needed, but were not given");
   EXPECT_TRUE(std::equal(held.begin(), held.end(), other->tokens().begin(), other->tokens().end()));
   EXPECT_LT(difference(logits(*other, moved, {first_, second_}), fresh(moved, {first_, second_})),
             kClose);

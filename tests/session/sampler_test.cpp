@@ -452,13 +452,13 @@ TEST(SamplerOptions, AreCheckedByName) {
   EXPECT_NE(message([](SamplerOptions& o) { o.dry_sequence_breakers = {std::string(65, 'a')}; }),
             "");
   EXPECT_EQ(message([](SamplerOptions& o) { o.dry_sequence_breakers.assign(65, "a"); }),
-            "there are 65 DRY sequence breakers, expected 64 at most");
+            "there are 65 DRY sequence breakers, expected at most 64");
   EXPECT_EQ(message([](SamplerOptions& o) { o.dry_sequence_breakers.clear(); }), "");
   EXPECT_EQ(message([](SamplerOptions& o) { o.logit_bias = {{9, 100.0f}, {0, -100.0f}}; }), "");
   EXPECT_EQ(message([](SamplerOptions& o) {
               o.logit_bias = {{10, 1.0f}};
             }),
-            "a bias names token 10, the vocabulary has 10");
+            "bias: token id 10 is out of range (vocabulary: 10)");
   EXPECT_EQ(message([](SamplerOptions& o) {
               o.logit_bias = {{7, 101.0f}};
             }),

@@ -155,7 +155,7 @@ TEST(Session, ForksShareAPoolUntilItIsFull) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
     EXPECT_EQ(refused.error().message,
-              "KV cache: 1 pages of 16 positions are needed, 0 are available");
+              "KV cache: 1 pages of 16 positions are needed, but 0 are free");
     EXPECT_EQ(late.value()->n_positions(), 40u);
   }
   other.value().reset();
@@ -214,7 +214,7 @@ TEST(Session, RefusesHiddenStatesAndModelsWithoutText) {
   EXPECT_EQ(session->append(story(3), Output::hidden).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(session->n_positions(), 0u);
   for (const auto& [name, words] : {std::pair{"bert", "\"bert\" is an encoder"},
-                                    std::pair{"qwen3-rerank", "qwen3.pooling_type says"}}) {
+                                    std::pair{"qwen3-rerank", "qwen3.pooling_type is set"}}) {
     auto file = read_gguf_file(fixture_path(std::string("encoder/") + name + ".gguf"));
     ASSERT_TRUE(file.ok());
     const auto encoder = load_language_model(std::move(file.value()));

@@ -81,7 +81,7 @@ TEST(StopStrings, RefuseTooMany) {
   EXPECT_TRUE(StopStrings::create(std::vector<std::string>(kMostStops, "a")).ok());
   const auto many = StopStrings::create(std::vector<std::string>(kMostStops + 1, "a"));
   ASSERT_FALSE(many.ok());
-  EXPECT_EQ(many.error().message, "there are 257 stop strings, expected 256 at most");
+  EXPECT_EQ(many.error().message, "there are 257 stop strings, expected at most 256");
 }
 
 TEST(StopStrings, RefuseWhatIsEmptyOrNoText) {

@@ -163,7 +163,7 @@ TEST(BpeTokenizer, NamesMissingAndDamagedMerges) {
     builder.set("tokenizer.ggml.model", "gpt2")
         .set_array("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab"})
         .set_array("tokenizer.ggml.merges", std::vector<std::string>{"a b", line});
-    expect_error(builder, ErrorCode::corrupt, "expected two tokens with a space between");
+    expect_error(builder, ErrorCode::corrupt, "expected two tokens separated by a space");
   }
 }
 

@@ -132,7 +132,7 @@ TEST(ChatTemplate, SaysWhyATemplateRefuses) {
   ASSERT_FALSE(chat.ok());
   EXPECT_EQ(chat.error().code, ErrorCode::unsupported_feature);
   EXPECT_EQ(chat.error().message,
-            "the chat template cannot be read: line 1: statement \"frob\" is not supported");
+            "the chat template cannot be parsed: line 1: statement \"frob\" is not supported");
 }
 
 TEST(ChatTemplate, ReadsTheFilesOwnOrTakesANamedOne) {

@@ -144,7 +144,7 @@ TEST(Vocabulary, SpecialIdsMustLieInTheVocabulary) {
     const std::string full_key = cat("tokenizer.ggml.", key, "_token_id");
     EXPECT_TRUE(build_tokenizer(base_builder().set_uint32(full_key, 258)).ok());
     expect_error(base_builder().set_uint32(full_key, 259), ErrorCode::corrupt,
-                 cat(full_key, " is 259, expected the id of one of the 259 tokens"));
+                 cat(full_key, ": token id 259 is out of range (vocabulary: 259)"));
     expect_error(base_builder().set(full_key, "1"), ErrorCode::wrong_type, full_key);
     expect_error(base_builder().set(full_key, int32_t{-2}), ErrorCode::wrong_type, full_key);
   }
@@ -317,7 +317,7 @@ TEST(Vocabulary, AnIdForAPartOfCodeCountsAndItsNamesDoNot) {
             cat("|</s>|", char(70 - 3), "|<|file_sep|>"));
   EXPECT_EQ(ends({"<|file_sep|>"}, TokenType::control, {"fim_sep"}), cat("|</s>|", char(70 - 3)));
   expect_error(base_builder().set_uint32("tokenizer.ggml.fim_rep_token_id", 259),
-               ErrorCode::corrupt, "tokenizer.ggml.fim_rep_token_id is 259");
+               ErrorCode::corrupt, "tokenizer.ggml.fim_rep_token_id: token id 259 is out");
 }
 
 TEST(Vocabulary, AnAnswerOfSeveralPartsDoesNotEndWithOneOfThem) {

@@ -37,18 +37,18 @@ uint32_t bits(float number) { return bit_cast<uint32_t>(number); }
 
 TEST(VisionModel, RefusesATextModel) {
   expect_refused(TinyModel{}.build(), ErrorCode::unsupported_architecture,
-                 "architecture \"llama\" is that of a text model, expected a picture reader");
+                 "architecture \"llama\" is a text model, expected a picture reader");
 }
 
 TEST(VisionModel, IsRefusedAsATextModel) {
   expect_error(read_fixture(kFixture), ErrorCode::unsupported_architecture,
-               "the picture reader (mmproj) of another model: load it with that model");
+               "the file is a picture reader (mmproj), not a model");
 }
 
 TEST(VisionModel, RefusesReadersOfSounds) {
   GgufBuilder file;
   file.set("general.architecture", "clip").set_bool("clip.has_audio_encoder", true);
-  expect_refused(file.build(), ErrorCode::unsupported_feature, "reads sounds only");
+  expect_refused(file.build(), ErrorCode::unsupported_feature, "reads only sounds");
 }
 
 TEST(VisionModel, RefusesAnUnknownProjector) {
@@ -65,7 +65,7 @@ TEST(VisionModel, RefusesMissingAndSuperfluousTensors) {
   expect_refused(without(kFixture, "v.position_embd.weight"), ErrorCode::missing_tensor,
                  "tensor v.position_embd.weight is missing");
   expect_refused(without(kFixture, "v.patch_embd.bias"), ErrorCode::unsupported_feature,
-                 "has no place in this architecture");
+                 "is not used by this architecture");
 }
 
 TEST(VisionModel, RefusesIncompleteTensorsOfGemma4) {
@@ -76,7 +76,7 @@ TEST(VisionModel, RefusesIncompleteTensorsOfGemma4) {
     expect_refused(without(kGemma4, name), ErrorCode::missing_tensor, "tensor " + name);
   }
   expect_refused(without(kGemma4, "v.blk.0.attn_q.input_min"), ErrorCode::unsupported_feature,
-                 "has no place in this architecture");
+                 "is not used by this architecture");
 }
 
 TEST(VisionModel, RefusesBoundsThatAreNoNumbers) {
@@ -103,16 +103,17 @@ TEST(VisionModel, RefusesSizesOutOfRange) {
   expect("projector.scale_factor", 0, "clip.vision.projector.scale_factor is 0, expected 1 to 16");
   expect("preproc_image_size", 99999, "clip.vision.preproc_image_size is 99999");
   expect_refused(with_number(kFixture, "projector.scale_factor", 3), ErrorCode::unsupported_feature,
-                 "do not divide a square of 160 pixels");
+                 "do not divide a side of 160 pixels");
   expect_refused(with_number("vision/qwen3vl.gguf", "spatial_merge_size", 3),
                  ErrorCode::unsupported_feature, "spatial_merge_size is 3, expected 2");
   expect_refused(with_number("vision/gemma4v-Q8_0.gguf", "projector.scale_factor", 0),
                  ErrorCode::corrupt, "projector.scale_factor is 0, expected 1 to 16");
   expect_refused(with_number("vision/qwen25vl.gguf", "vision.patch_size", 64),
-                 ErrorCode::unsupported_feature, "2 of them are wider than a window of 112 pixels");
+                 ErrorCode::unsupported_feature,
+                 "2 patches in a row are wider than a window of 112 pixels");
   expect_refused(
       with_number("vision/lfm2.gguf", "vision.patch_size", 1), ErrorCode::corrupt,
-      "is 1, which makes 262144 patches of a square of 512 pixels, expected at most 65536");
+      "is 1, which makes 262144 patches in a square of 512 pixels, expected at most 65536");
 }
 
 TEST(VisionModel, RefusesAWrongNormalization) {
@@ -120,7 +121,7 @@ TEST(VisionModel, RefusesAWrongNormalization) {
                  "clip.vision.image_std is 0, which is not positive");
   expect_refused(
       with_element(kFixture, "vision.image_mean", 2, bits(std::numeric_limits<float>::quiet_NaN())),
-      ErrorCode::not_finite, "clip.vision.image_mean holds NaN");
+      ErrorCode::not_finite, "clip.vision.image_mean contains NaN");
 }
 
 TEST(VisionModel, RefusesWrongShapes) {
@@ -131,9 +132,9 @@ TEST(VisionModel, RefusesWrongShapes) {
   expect_refused(with_number(kFixture, "attention.head_count", 3), ErrorCode::wrong_shape,
                  "tensor v.blk.0.attn_q.weight has shape");
   expect_refused(with_number("vision/qwen3vl.gguf", "attention.head_count", 32), ErrorCode::corrupt,
-                 "makes heads of 2, expected a multiple of 4");
+                 "leads to a head size of 2, expected a multiple of 4");
   expect_refused(with_number("vision/gemma4v.gguf", "attention.head_count", 32), ErrorCode::corrupt,
-                 "makes heads of 2, expected a multiple of 4");
+                 "leads to a head size of 2, expected a multiple of 4");
 }
 
 TEST(VisionModel, KnowsWhichModelItFits) {
@@ -144,9 +145,10 @@ TEST(VisionModel, KnowsWhichModelItFits) {
   const Status status = check_fits(model.value(), 48);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::wrong_shape);
-  EXPECT_EQ(status.error().message,
-            "the picture reader makes rows of 96 numbers, the model reads rows of 48: it belongs "
-            "to another model");
+  EXPECT_EQ(
+      status.error().message,
+      "the picture reader makes rows of 96 numbers, but the model reads rows of 48: it belongs "
+      "to another model");
 }
 
 }  // namespace

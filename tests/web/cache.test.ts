@@ -245,7 +245,7 @@ describe('a cached file that is damaged', () => {
     ['in its last byte', 32768 + bytes.length - 1, 'flip' as const],
     ['by missing bytes', 32768 + bytes.length - 100, 'cut' as const],
     ['in its checksums', 4096, 'flip' as const],
-  ])('is downloaded anew, with a warning: %s', async (_, at, kind) => {
+  ])('is downloaded again, with a warning: %s', async (_, at, kind) => {
     serve();
     await load();
     await damage(at, kind);

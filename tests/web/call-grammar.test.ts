@@ -79,7 +79,7 @@ describe('the facade', () => {
     const model = models.get(families[0]!)!;
     const other = { type: 'function', function: { name: 'fly' } } as const;
     for (const [tools, toolChoice, says] of [
-      [[trip], other, /"fly", which is not among the tools/],
+      [[trip], other, /"fly", which is not one of the tools/],
       [[], 'required', /there are no tools/],
     ] as const) {
       const answer = model.chat(messages, { tools, toolChoice }).result;

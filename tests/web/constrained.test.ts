@@ -27,7 +27,7 @@ test('the answer matches the grammar', async () => {
 test('a wrong grammar is an error that says where', async () => {
   await expect(answer({ grammar: 'root ::= "a"\nb ::= c' })).rejects.toMatchObject({
     code: 'invalid_grammar',
-    message: 'line 2, column 7 of the grammar: there is no rule "c"',
+    message: 'line 2, column 7 of the grammar: rule "c" is not defined',
   });
   await expect(answer({ grammar: '' })).rejects.toMatchObject({ code: 'invalid_grammar' });
   // The session goes on as if nothing had been asked.
@@ -49,7 +49,7 @@ test('a wrong option is refused, in words', async () => {
   await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
 });
 
-test('a misspelt keyword is told, and limits nothing', async () => {
+test('a misspelt keyword has no effect, and a warning names it', async () => {
   const ask = { maxTokens: 12, temperature: 0 };
   const { text, warnings } = await answer({ ...ask, jsonSchema: { enum: ['yes'], maxlength: 2 } });
   expect(text).toBe('"yes"');
@@ -111,7 +111,7 @@ test('objects have the properties that their schema names, and others if they ar
   }
   expect(texts.filter((text) => text.startsWith('{"a":null,"'))).not.toEqual([]);
   const open = answer({ openObjects: true, maxTokens: 1 });
-  await expect(open).rejects.toThrow('openObjects is for answers that match a jsonSchema');
+  await expect(open).rejects.toThrow('openObjects needs a jsonSchema');
 });
 
 describe('a finished answer is valid under the schema', () => {

@@ -91,7 +91,7 @@ describe('in Node', () => {
     expect(await tell(model)).toBe(story);
     truncateSync(file, 20_000);
     await expect(tell(model)).rejects.toMatchObject({ code: 'io' });
-    await expect(tell(model)).rejects.toThrow(/cannot be read any more: it ends at byte/);
+    await expect(tell(model)).rejects.toThrow(/can no longer be read: it ends at byte/);
     writeFileSync(file, bytes);
     expect(await tell(model)).toBe(story);
     model.dispose();

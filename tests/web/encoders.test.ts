@@ -89,7 +89,7 @@ describe('an embedding model', () => {
     const long = 'a '.repeat(100);
     await expect(model.embed(['b', long])).rejects.toMatchObject({
       code: 'prompt_too_long',
-      message: "text 1: the text has 102 tokens, the model's context 64",
+      message: "text 1: the text has 102 tokens, but the model's context is 64",
     });
     expect(await model.embed([long], { truncate: true })).toHaveLength(1);
     await expect(model.embed([[1, 5000]])).rejects.toMatchObject({ code: 'invalid_argument' });

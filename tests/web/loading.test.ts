@@ -249,7 +249,7 @@ describe.each(browserNames)('%s', (name) => {
         'not_gguf',
         /web page.*probably there is no such file/,
       ],
-      [{ faults: [{ byte: 0, kind: 'stall' as const }] }, 'network', /nothing came|no answer/],
+      [{ faults: [{ byte: 0, kind: 'stall' as const }] }, 'network', /nothing arrived|no answer/],
     ])('is refused in words: %o', async (file, code, message) => {
       serve({ etag: undefined, ...file });
       const outcome = await load({ stallTimeout: 500 });

@@ -214,7 +214,7 @@ describe('kinglet', () => {
     expect(readdirSync(place('full'))).toEqual(['notes.txt']);
     symlinkSync(place('nowhere'), place('dangling'));
     expect(kinglet('new', 'dangling').stderr).toMatch(
-      /^kinglet: .*dangling is a link to a place that does not exist: name another folder\n$/,
+      /^kinglet: .*dangling is a link to a folder that does not exist: name another folder\n$/,
     );
     mkdirSync(place('target'));
     symlinkSync(place('target'), place('link'));

@@ -117,7 +117,7 @@ describe('responses', () => {
   });
 
   it.each([
-    [{}, /input must be a text or a list/],
+    [{}, /input must be a string or an array/],
     [{ input: [] }, /at least one/],
     [{ input: 'Hi', previous_response_id: 'resp_1' }, /previous_response_id is not supported/],
     [{ input: 'Hi', background: true }, /background is not supported/],

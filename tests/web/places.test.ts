@@ -305,7 +305,7 @@ describe('an extension', () => {
     expect(told).toEqual({ text: story, nThreads: 2 });
   });
 
-  it('is told that its background starts no worker', async () => {
+  it('is warned that its background starts no worker', async () => {
     expect(await open(context, address(), 'background of an extension', {})).toMatchObject({
       code: 'unsupported_environment',
       message: expect.stringContaining('offscreen document') as string,

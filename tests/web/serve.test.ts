@@ -805,7 +805,7 @@ describe('the server', () => {
     void ending.stop();
     for (const answer of answers) {
       expect(await answer).toMatch(
-        /^(503 |200 .*\n\ndata: )\{"error":\{"message":"the server is being stopped",.*\}\}(\n\n)?$/s,
+        /^(503 |200 .*\n\ndata: )\{"error":\{"message":"the server is stopping",.*\}\}(\n\n)?$/s,
       );
     }
     expect(await code).toBe(0);
@@ -823,7 +823,7 @@ describe('the server', () => {
   test('is done at the second signal, whatever it does', async () => {
     const busy = await serve(stories);
     const answer = busy.client.completions.create({ ...once, max_tokens: 500, n: 100 });
-    const refused = expect(answer).rejects.toThrow(/503 the server is being stopped/);
+    const refused = expect(answer).rejects.toThrow(/503 the server is stopping/);
     await expect.poll(() => metric(busy, 'generated_tokens_total')).toBeGreaterThan(0);
     const code = busy.stop();
     await expect.poll(() => busy.log()).toMatch(/ending/);

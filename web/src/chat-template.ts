@@ -50,8 +50,8 @@ function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isMessage)) {
     throw new KingletError(
       'invalid_argument',
-      'the messages must be a list of at least one { role, content }, both of them strings, or the ' +
-        'content a list of parts, or null beside tool_calls',
+      'the messages must be an array of at least one { role, content }: role is a string, content ' +
+        'a string, an array of parts, or null beside tool_calls',
     );
   }
 }

@@ -15,7 +15,7 @@ export function dataOfUrl(address: string): Uint8Array<ArrayBuffer> {
     const { href, hash } = new URL(address); // other characters than ASCII are escaped
     const whole = href.slice('data:'.length, href.length - hash.length);
     const comma = whole.indexOf(',');
-    if (comma < 0) throw new Error('there is no comma');
+    if (comma < 0) throw new Error('it has no comma');
     const data = whole
       .slice(comma + 1)
       .replaceAll(/%([\da-f]{2})/gi, (_, digits: string) =>

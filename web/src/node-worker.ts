@@ -55,9 +55,9 @@ async function startThread(script: string): Promise<NodeWorker> {
 
 function notStarted(script: string, error: unknown): string {
   return (
-    `the worker could not be started from ${script}: ${messageOf(error)}. A program that was ` +
-    'bundled must leave this package out (external), or say with workerUrl where its file ' +
-    'worker/worker.js is'
+    `the worker could not be started from ${script}: ${messageOf(error)}. A bundled program ` +
+    'must leave this package out (external), or set workerUrl to the address of its file ' +
+    'worker/worker.js'
   );
 }
 

@@ -102,7 +102,7 @@ function checkedList(name: string, list: unknown): string[] {
   if (Array.isArray(list) && !list.includes('')) {
     return list.map((text) => checkedText(text, name));
   }
-  const message = `${name} must be a list of strings, none of them empty`;
+  const message = `${name} must be an array of strings, none of them empty`;
   throw new KingletError('invalid_argument', message);
 }
 
@@ -130,17 +130,17 @@ function checkedGrammar({
 > {
   checkedNumber('indent', indent, numberRules.indent);
   if (grammar !== undefined && jsonSchema !== undefined) {
-    throw new KingletError('invalid_argument', 'an answer cannot match a grammar and a jsonSchema');
+    throw new KingletError(
+      'invalid_argument',
+      'an answer cannot match both a grammar and a jsonSchema',
+    );
   }
   if (indent > 0 && jsonSchema === undefined) {
-    throw new KingletError('invalid_argument', 'indent is for answers that match a jsonSchema');
+    throw new KingletError('invalid_argument', 'indent needs a jsonSchema');
   }
   checkedFlag('openObjects', openObjects);
   if (openObjects && jsonSchema === undefined) {
-    throw new KingletError(
-      'invalid_argument',
-      'openObjects is for answers that match a jsonSchema',
-    );
+    throw new KingletError('invalid_argument', 'openObjects needs a jsonSchema');
   }
   return {
     grammar: checkedGbnf(grammar),
@@ -214,7 +214,7 @@ export function postedLoadOptions(
 
 function checkedSources(sources: unknown): readonly ModelSource[] {
   if (Array.isArray(sources)) return sources as readonly ModelSource[];
-  const message = `prepared must be a list of sources, not ${shown(sources)}`;
+  const message = `prepared must be an array of sources, not ${shown(sources)}`;
   throw new KingletError('invalid_argument', message);
 }
 
@@ -227,7 +227,7 @@ export function workerPlace(options: InspectOptions): WorkerPlace {
   const { worker: make, workerUrl, blobWorker = false } = options;
   const isBlob = checkedFlag('blobWorker', blobWorker);
   if (make !== undefined && typeof make !== 'function') {
-    throw new KingletError('invalid_argument', 'worker must be a function that makes a worker');
+    throw new KingletError('invalid_argument', 'worker must be a function that returns a Worker');
   }
   if (make && (isBlob || workerUrl !== undefined)) {
     const message = 'worker cannot be combined with workerUrl or blobWorker';
@@ -345,7 +345,7 @@ export function checkedTexts(
   texts: readonly (string | ArrayLike<number>)[],
 ): (string | Int32Array)[] {
   if (Array.isArray(texts) && texts.length > 0) return texts.map(checkedContent);
-  throw new KingletError('invalid_argument', 'the texts must be a list of at least one text');
+  throw new KingletError('invalid_argument', 'the texts must be an array of at least one string');
 }
 
 export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
@@ -391,7 +391,7 @@ export function checkedDocuments(documents: unknown): string[] {
   }
   throw new KingletError(
     'invalid_argument',
-    'the documents must be a list of at least one document',
+    'the documents must be an array of at least one document',
   );
 }
 

@@ -59,7 +59,7 @@ function postedImage(image: ImageSource): PostedImage {
   throw new KingletError(
     'invalid_argument',
     'an image must be a Blob, ImageBitmap, ImageData, URL, Uint8Array of a file, or ' +
-      '{ width, height, data }; of an element or a video make one with createImageBitmap()',
+      '{ width, height, data }; make one of an element or a video with createImageBitmap()',
   );
 }
 

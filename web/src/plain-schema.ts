@@ -20,7 +20,7 @@ export function plainSchema(schema: unknown): unknown {
   if (standard.jsonSchema) return standard.jsonSchema.input({ target: 'draft-2020-12' });
   throw new KingletError(
     'invalid_argument',
-    `the jsonSchema is an object of ${standard.vendor}, which cannot convert itself to a JSON schema: convert ` +
-      'it, or use a newer version',
+    `the jsonSchema is an object of ${standard.vendor} that cannot convert itself to a JSON schema: ` +
+      'convert it, or use a newer version',
   );
 }

@@ -18,7 +18,7 @@ export function postedSources(
 /** @internal */
 export function atLeastOne<T>([first, ...others]: T[]): [T, ...T[]] {
   if (first !== undefined) return [first, ...others];
-  throw new KingletError('invalid_argument', 'the model source is an empty list');
+  throw new KingletError('invalid_argument', 'the model source is an empty array');
 }
 
 /** Returns a file's absolute address, the same as in postedSources(). */
@@ -27,7 +27,7 @@ export function sourceUrl(source: string | URL, options: HubOptions = {}): strin
   if (posted.kind === 'url') return posted.url;
   throw new KingletError(
     'invalid_argument',
-    `"${String(source)}" names no file: expected hf:owner/repo/file.gguf`,
+    `"${String(source)}" does not name a file: expected hf:owner/repo/file.gguf`,
   );
 }
 
@@ -87,7 +87,10 @@ export function withHubHint<T>(
     const isAbsent =
       error instanceof KingletError && ['not_found', 'not_gguf', 'io'].includes(error.code);
     if (!isAbsent) throw error;
-    throw new KingletError(error.code, `${error.message}; for a model of the hub, hf:${source}`);
+    throw new KingletError(
+      error.code,
+      `${error.message}; for a model from the hub, write hf:${source}`,
+    );
   });
 }
 

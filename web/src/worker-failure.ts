@@ -10,7 +10,7 @@ export interface WorkerScript {
   isImported: boolean;
 }
 
-const recipes = 'docs/guide.md of the package has recipes, under "Bundlers" and "Other origins"';
+const recipes = 'see "Bundlers" and "Other origins" in docs/guide.md of the package';
 const adviceOnPolicy = `A Content-Security-Policy must allow it (worker-src); ${recipes}`;
 const adviceOnPath =
   "Where a bundler leaves the worker out, copy the package's folder dist beside the page, and pass " +
@@ -29,7 +29,7 @@ export function whyForbidden(script: WorkerScript, reason: string): string {
 export async function whyNoScript(script: WorkerScript): Promise<string> {
   const { found, advice } =
     script.address === undefined
-      ? { found: 'it did not come, or did not run', advice: adviceOnPolicy }
+      ? { found: 'it was not loaded, or did not run', advice: adviceOnPolicy }
       : await fetchAgain(script.address);
   return `${notStarted(script)}: ${found}. ${adviceOnOrigin(script) ?? advice}`;
 }
@@ -54,11 +54,11 @@ async function fetchAgain(address: string): Promise<{ found: string; advice: str
     }
   } catch (error) {
     return {
-      found: `the server did not answer, or not to this page (${messageOf(error)})`,
+      found: `the server did not answer, or does not allow this page to read the file (${messageOf(error)})`,
       advice,
     };
   }
-  const found = 'it is there, but forbidden, or a module that it imports is missing';
+  const found = 'it exists, but is forbidden, or a module that it imports is missing';
   return {
     found,
     advice: globalThis.crossOriginIsolated
@@ -72,13 +72,13 @@ function adviceOnOrigin({ address, isImported }: WorkerScript): string | undefin
   if (isImported) return undefined;
   if (globalThis.origin === 'null') {
     return (
-      'A page without an origin, such as a sandboxed frame, starts no worker from an address: ' +
-      'allow-same-origin lets it, or blobWorker: true with a server that allows any origin (CORS)'
+      'A page without an origin, such as a sandboxed frame, cannot start a worker from an address: ' +
+      'set allow-same-origin, or blobWorker: true and a server that allows any origin (CORS)'
     );
   }
   if (address === undefined || new URL(address).origin === globalThis.origin) return undefined;
   return (
-    `Browsers start no worker from another origin than the page's (${globalThis.origin}): serve ` +
+    `Browsers do not start workers from an origin other than the page's (${globalThis.origin}): serve ` +
     'the package from there, or pass blobWorker: true'
   );
 }

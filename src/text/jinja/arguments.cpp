@@ -56,7 +56,7 @@ Text ArgumentReader::take_text(const char* name, const char* otherwise) {
 Status ArgumentReader::check_end() const {
   if (!status_.ok()) return status_;
   if (next_ >= arguments_.positional.size() && n_named_ >= arguments_.named.size()) return {};
-  return refusal(cat(function_, ": an argument too many, or of an unknown name"));
+  return refusal(cat(function_, ": too many arguments, or an unknown argument name"));
 }
 
 }  // namespace kinglet::jinja

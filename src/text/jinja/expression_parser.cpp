@@ -285,7 +285,7 @@ NodePtr ExpressionParser::parse_dict() {
 
 NodePtr ExpressionParser::parse_postfix(NodePtr value) {
   for (int n = 0;; ++n) {
-    if (n == kMaxDepth) return failure("too many attributes of attributes");
+    if (n == kMaxDepth) return failure("too many attributes in a row");
     if (take_sign(".")) {
       NodePtr node = around(NodeKind::attribute, std::move(value));
       if (here().kind == TokenKind::integer) {
@@ -339,7 +339,7 @@ bool ExpressionParser::parse_argument(Node& call) {
   // Nothing without a name comes after an argument with *, so it is the last one.
   const auto& children = call.children;
   const bool is_spread = !children.empty() && children.back()->kind == NodeKind::spread;
-  if (is_last) return failure("an argument after one with **");
+  if (is_last) return failure("an argument follows one with **");
   if (take_sign("**")) {
     NodePtr value = parse_expression();
     if (!value) return Failed();
@@ -347,7 +347,7 @@ bool ExpressionParser::parse_argument(Node& call) {
     return true;
   }
   if (take_sign("*")) {
-    if (is_spread) return failure("two arguments with *");
+    if (is_spread) return failure("two arguments have *");
     NodePtr value = parse_expression();
     if (!value) return Failed();
     call.children.push_back(around(NodeKind::spread, std::move(value)));
@@ -363,7 +363,7 @@ bool ExpressionParser::parse_argument(Node& call) {
     return true;
   }
   if (!named.empty() || is_spread) {
-    return failure("an argument without a name after one with a name or *");
+    return failure("a positional argument follows a named one or one with *");
   }
   NodePtr value = parse_expression();
   if (!value) return Failed();
@@ -398,7 +398,7 @@ NodePtr ExpressionParser::parse_filters(NodePtr value) {
 
 NodePtr ExpressionParser::parse_filters_and_tests(NodePtr value) {
   for (int n = 0;; ++n) {
-    if (n == kMaxDepth) return failure("too many filters");
+    if (n == kMaxDepth) return failure("too many filters in a row");
     if (take_sign("|")) {
       value = parse_filters(std::move(value));
       if (!value) return Failed();

@@ -39,7 +39,7 @@ Result<Text> indentation(std::string_view filter, const Value& width) {
   constexpr int64_t kMostIndent = 1000;
   if (width.is(Kind::text)) return width.as_text();
   if (!width.is_whole() || width.as_integer() > kMostIndent) {
-    return refusal(cat(filter, ": the indent is a text or a number up to ", kMostIndent));
+    return refusal(cat(filter, ": expected an indent that is a str or an int up to ", kMostIndent));
   }
   return Text(std::string(static_cast<size_t>(std::max<int64_t>(width.as_integer(), 0)), ' '));
 }
@@ -61,7 +61,7 @@ Result<Value> to_json(Arguments& arguments) {
     const bool is_pair = separators->is_sequence() && separators->items().size() == 2;
     for (size_t i = 0; i < 2; ++i) {
       if (!is_pair || !separators->items()[i].is(Kind::text)) {
-        return refusal("tojson: the separators are two texts");
+        return refusal("tojson: expected two strings as separators");
       }
       (i == 0 ? style.item_separator : style.key_separator) = separators->items()[i].as_text();
     }
@@ -74,7 +74,7 @@ Result<Value> length_of(const Value& of) {
   if (of.is(Kind::text)) return Value::integer(length(of.as_text()));
   const bool has_length =
       of.is_undefined() || of.has_places() || of.is(Kind::dict) || of.is(Kind::view);
-  if (!has_length) return refusal(cat("length: ", of.type_name(), " has none"));
+  if (!has_length) return refusal(cat("length: ", of.type_name(), " has no length"));
   KINGLET_ASSIGN(const Value through, elements(of));
   return Value::integer(static_cast<int64_t>(through.items().size()));
 }
@@ -194,10 +194,10 @@ Result<Value> select_filter(Arguments& arguments) {
 }
 
 Result<Value> end_of(const Value& value, bool is_last) {
-  if (is_last && value.is(Kind::generator)) return refusal("last: of a generator");
+  if (is_last && value.is(Kind::generator)) return refusal("last: a generator has no last item");
   KINGLET_ASSIGN(const Value through, elements(value));
   const List& items = through.items();
-  if (items.empty()) return Value::undefined("the end of nothing");
+  if (items.empty()) return Value::undefined("item of an empty list");
   return is_last ? items.back() : items.front();
 }
 
@@ -218,7 +218,7 @@ Result<Value> replace_filter(Arguments& arguments) {
   const Value* with = reader.take("new");
   const auto n = reader.take_place("count");
   KINGLET_TRY(reader.check_end());
-  if (old == nullptr || with == nullptr) return refusal("replace: expected two texts");
+  if (old == nullptr || with == nullptr) return refusal("replace: expected two strings");
   return Value::text(replace(characters_of(filtered(arguments)), old->to_text().bytes(),
                              with->to_text(), n.value_or(-1)));
 }
@@ -232,7 +232,7 @@ Result<Value> indent_filter(Arguments& arguments) {
   KINGLET_ASSIGN(const Text space,
                  indentation("indent", width == nullptr ? Value::integer(4) : *width));
   const Value& value = filtered(arguments);
-  if (!value.is(Kind::text)) return refusal(cat("indent: ", value.type_name(), " is no str"));
+  if (!value.is(Kind::text)) return refusal(cat("indent: expected str, found ", value.type_name()));
   Text text = value.as_text();
   text.append("\n");  // as in Jinja, where splitlines() needs it
   const List lines = split_lines(text, false);
@@ -338,7 +338,7 @@ Result<Value> batch_filter(Arguments& arguments) {
   const bool fills = fill != nullptr && !fill->is(Kind::none);
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   if (size < 1 || (fills && size > static_cast<int64_t>(kMostItems))) {
-    return refusal("batch: expected how many belong together");
+    return refusal("batch: expected the number of items in each list");
   }
   List batches;
   List batch;
@@ -362,7 +362,7 @@ Result<Value> slice_filter(Arguments& arguments) {
   KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   if (given < 1 || given > static_cast<int64_t>(kMostItems)) {
-    return refusal("slice: expected a number of lists");
+    return refusal("slice: expected the number of lists");
   }
   const List& items = through.items();
   const auto n = static_cast<size_t>(given);
@@ -386,7 +386,8 @@ Result<Value> sort_dict(Arguments& arguments) {
   const bool reverse = reader.take_truth("reverse", false);
   KINGLET_TRY(reader.check_end());
   if (!filtered(arguments).is(Kind::dict)) return refusal("dictsort: expected a dict");
-  if (by.bytes() != "key" && by.bytes() != "value") return refusal("dictsort: by key or value");
+  if (by.bytes() != "key" && by.bytes() != "value")
+    return refusal("dictsort: expected \"key\" or \"value\" for by");
   List keys;
   List pairs;
   for (const auto& [key, value] : filtered(arguments).entries().entries) {
@@ -405,7 +406,8 @@ Result<Value> unique(Arguments& arguments) {
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
   constexpr size_t kMostCompared = 5000;  // every item is compared with all others
-  if (items.size() > kMostCompared) return refusal(cat("unique: more than ", kMostCompared));
+  if (items.size() > kMostCompared)
+    return refusal(cat("unique: more than ", kMostCompared, " items are not supported"));
   List keys;
   List kept;
   for (const Value& item : items) {
@@ -430,13 +432,13 @@ Result<Value> reversed(const Value& value) {
 
 // Returns the smallest item if `sign` is -1, the largest if it is 1; the first one of equal items.
 Result<Value> extreme(Arguments& arguments, int sign) {
-  ArgumentReader reader("the extreme", arguments);
+  ArgumentReader reader("min or max", arguments);
   const bool case_counts = reader.take_truth("case_sensitive", false);
   const Value* path = reader.take("attribute");
   KINGLET_TRY(reader.check_end());
   KINGLET_ASSIGN(const Value through, elements(filtered(arguments)));
   const List& items = through.items();
-  Value best = Value::undefined("the smallest or largest of an empty list");
+  Value best = Value::undefined("smallest or largest item of an empty list");
   Value best_key;
   for (size_t i = 0; i < items.size(); ++i) {
     KINGLET_ASSIGN(Value key, deep_attribute(items[i], path));
@@ -468,7 +470,7 @@ Result<Value> safe(const Value& value) { return Value::markup(value.to_text()); 
 
 Result<Value> items_if_any(const Value& value) {
   if (value.is_undefined()) return Value::generator({});
-  if (!value.is(Kind::dict)) return refusal(cat("items: ", value.type_name(), " is no dict"));
+  if (!value.is(Kind::dict)) return refusal(cat("items: expected dict, found ", value.type_name()));
   Arguments none;
   KINGLET_ASSIGN(const Value view, find_method(value, "items").call(none));
   return Value::generator(view.items());
@@ -549,7 +551,7 @@ constexpr Filter kFilters[] = {
        const Text name = reader.take_text("name");
        KINGLET_TRY(reader.check_end());
        const Value& of = filtered(arguments);
-       if (of.is_undefined()) return refusal(cat("attr: ", of.type_name(), " has none"));
+       if (of.is_undefined()) return refusal(cat("attr: ", of.type_name(), " has no attributes"));
        // The entries of a dict are not attributes.
        return of.is(Kind::dict) ? find_method(of, name.bytes()) : attribute(of, name.bytes());
      }},
@@ -595,7 +597,7 @@ Result<bool> is_same(const List& arguments) {
 // Whether the remainder of value / by is `rest`.
 Result<bool> leaves(const Value& value, const Value& by, double rest) {
   if (!value.is_number() || !by.is_number()) {
-    return refusal(cat("a division of ", value.type_name(), " by ", by.type_name()));
+    return refusal(cat("cannot divide ", value.type_name(), " by ", by.type_name()));
   }
   KINGLET_ASSIGN(const Value left, operate("%", value, by));
   return left.as_real() == rest;
@@ -714,7 +716,7 @@ Result<Value> Filter::operator()(Arguments& arguments) const {
   if (arguments.positional.size() == 1 && arguments.named.empty()) {
     return getter(filtered(arguments));
   }
-  return refusal(cat(name, ": an argument for a filter that takes none"));
+  return refusal(cat(name, ": this filter takes no arguments"));
 }
 
 const Filter* find_filter(std::string_view name) {

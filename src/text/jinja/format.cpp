@@ -191,7 +191,7 @@ class PercentFormat {
 
  private:
   Error unfit() const {
-    return refusal(cat("% of a text: ", in_quotes(text_.bytes()), " does not fit its values"));
+    return refusal(cat("% formatting: the values do not match ", in_quotes(text_.bytes())));
   }
 
   Result<Value> fill(Cursor& cursor) {
@@ -242,7 +242,7 @@ class PercentFormat {
     if (!value.is_number()) return unfit();
     const std::string_view types("diuxXoeEfFgG");
     if (layout.type == '\0' || types.find(layout.type) == std::string_view::npos) {
-      return refusal(cat("% of a text: %", std::string(1, layout.type), " is not supported"));
+      return refusal(cat("% formatting: %", std::string(1, layout.type), " is not supported"));
     }
     if (std::string_view("eEfFgG").find(layout.type) != std::string_view::npos) {
       return Value::text(place_real(value.as_real(), layout));
@@ -285,7 +285,7 @@ Result<Layout> read_layout(std::string_view spelled) {
   if (cursor.here() == ',' || cursor.here() == '_') layout.grouping = cursor.take();
   if (cursor.take('.')) {
     layout.precision = cursor.take_number();
-    if (!layout.precision) return refusal("format: no number after the point");
+    if (!layout.precision) return refusal("format: expected a number after the point");
   }
   layout.type = cursor.take();
   const bool is_too_wide =
@@ -340,7 +340,7 @@ class BraceFormat {
       }
       const size_t end = bytes.find('}', bracket);
       if (bytes[bracket] == '}' || end == std::string::npos) {
-        return refusal("format: a bracket stands alone");
+        return refusal("format: a brace has no counterpart");
       }
       const std::string_view field = std::string_view(bytes).substr(bracket + 1, end - bracket - 1);
       KINGLET_ASSIGN(const Value part, fill(field));
@@ -354,7 +354,7 @@ class BraceFormat {
  private:
   Result<Value> fill(std::string_view field) {
     if (field.find('{') != std::string_view::npos) {
-      return refusal("format: brackets in brackets are not supported");
+      return refusal("format: nested braces are not supported");
     }
     const size_t colon = std::min(field.find(':'), field.size());
     const std::string_view layout = field.substr(std::min(colon + 1, field.size()));
@@ -381,7 +381,8 @@ class BraceFormat {
       const size_t size = is_element
                               ? cursor.rest().find(']')
                               : std::min(cursor.rest().find_first_of(".["), cursor.rest().size());
-      if (size == std::string_view::npos || size == 0) return refusal("format: an empty attribute");
+      if (size == std::string_view::npos || size == 0)
+        return refusal("format: an attribute name is empty");
       const std::string_view name = cursor.rest().substr(0, size);
       cursor.skip(size + (is_element ? 1 : 0));
       const auto number = is_digit(name.front()) ? read_whole(name) : std::nullopt;

@@ -29,18 +29,18 @@ Result<Value> range(const Value&, Arguments& arguments) {
     return refusal("range: expected one to three whole numbers");
   }
   for (size_t i = 0; i < given.size(); ++i) {
-    if (!given[i].is_whole()) return refusal(cat("range: ", given[i].type_name(), " is no int"));
+    if (!given[i].is_whole()) return refusal(cat("range() takes int, not ", given[i].type_name()));
     bounds[given.size() == 1 ? 1 : i] = given[i].as_integer();
   }
   const auto [begin, end, step] = bounds;
-  if (step == 0) return refusal("range: the step is 0");
+  if (step == 0) return refusal("range: the step must not be 0");
   // Computed with unsigned numbers, which do not overflow.
   const uint64_t distance = step > 0 ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)
                                      : static_cast<uint64_t>(begin) - static_cast<uint64_t>(end);
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
   const bool is_empty = step > 0 ? begin >= end : begin <= end;
   if (!is_empty && (distance - 1) / stride >= kMostRange) {
-    return refusal(cat("range: more than ", kMostRange));
+    return refusal(cat("range: more than ", kMostRange, " numbers are not supported"));
   }
   return Value::range({begin, end, step});
 }
@@ -49,19 +49,21 @@ Result<Value> make_dict(const Value&, Arguments& arguments) {
   constexpr size_t kMostPairs = 5000;  // every pair is compared with all others
   const List& given = arguments.positional;
   Dict dict;
-  if (given.size() > 1) return refusal("dict: expected one dict, or a list of pairs");
+  if (given.size() > 1) return refusal("dict() takes one mapping or list of pairs");
   if (given.size() == 1 && given.front().is_undefined()) {
-    return refusal(cat("dict: ", given.front().type_name(), " is no dict"));
+    return refusal(
+        cat("dict() takes a mapping or a list of pairs, not ", given.front().type_name()));
   }
   if (given.size() == 1 && given.front().is(Kind::dict)) {
     dict = given.front().entries();
   } else if (given.size() == 1) {
     KINGLET_ASSIGN(const Value pairs, elements(given.front()));
-    if (pairs.items().size() > kMostPairs) return refusal(cat("dict: more than ", kMostPairs));
+    if (pairs.items().size() > kMostPairs)
+      return refusal(cat("dict: more than ", kMostPairs, " pairs are not supported"));
     for (const Value& item : pairs.items()) {
       KINGLET_ASSIGN(const Value through, elements(item));
       const List& pair = through.items();
-      if (pair.size() != 2) return refusal("dict: expected pairs");
+      if (pair.size() != 2) return refusal("dict() takes a mapping or a list of pairs");
       KINGLET_TRY(check_key(pair[0]));
       dict.set(pair[0], pair[1]);
     }
@@ -72,7 +74,7 @@ Result<Value> make_dict(const Value&, Arguments& arguments) {
 
 Result<Value> make_namespace(const Value& self, Arguments& arguments) {
   KINGLET_ASSIGN(Value dict, make_dict(self, arguments));
-  if (dict.holds_space()) return refusal("namespace: a namespace cannot be in another one");
+  if (dict.holds_space()) return refusal("namespace: a namespace cannot contain another one");
   return Value::space(std::move(dict.entries()));
 }
 
@@ -273,7 +275,8 @@ Result<Value> has_at_end(const Value& of, Arguments& arguments, bool at_start) {
                                             : List{*given};
   bool found = false;
   for (const Value& one : all) {
-    if (!one.is(Kind::text)) return refusal(cat("the end of a str: ", one.type_name()));
+    if (!one.is(Kind::text))
+      return refusal(cat("startswith and endswith take str, not ", one.type_name()));
     const std::string& bytes = one.as_bytes();
     found = found || (part.exists &&
                       (at_start ? part.bytes.starts_with(bytes) : part.bytes.ends_with(bytes)));
@@ -307,7 +310,7 @@ Result<Value> all_characters(const Value& of, bool (*holds)(char)) {
   const bool is_ascii = std::none_of(bytes.begin(), bytes.end(), is_beyond_ascii);
   const bool may_hold = std::all_of(bytes.begin(), bytes.end(),
                                     [&](char c) { return is_beyond_ascii(c) || holds(c); });
-  if (may_hold && !is_ascii) return refusal("characters beyond ASCII are not supported");
+  if (may_hold && !is_ascii) return refusal("non-ASCII characters are not supported");
   return Value::boolean(may_hold && !bytes.empty());
 }
 
@@ -321,7 +324,8 @@ Result<Value> is_ascii(const Value& of) {
 }
 
 Result<Value> fold_case(const Value& of) {
-  if (of.as_bytes().find("\u00df") != std::string::npos) return refusal("casefold of a sharp s");
+  if (of.as_bytes().find("\u00df") != std::string::npos)
+    return refusal("casefold: the letter ß is not supported");
   return in_case(of, lower);
 }
 
@@ -338,7 +342,8 @@ Result<Value> justify_method(const Value& of, Arguments& arguments, Place place)
   const int64_t width = reader.take_integer("width", -1);
   const Text fill = reader.take_text("fillchar", " ");
   KINGLET_TRY(reader.check_end());
-  if (width > kMostWidth || length(fill) != 1) return refusal("a width and one character");
+  if (width > kMostWidth || length(fill) != 1)
+    return refusal(cat("expected a width of at most ", kMostWidth, " and one character"));
   if (place == Place::middle) return Value::text(centered(of.as_text(), width, fill.bytes()));
   Text filled;
   for (int64_t n = width - length(of.as_text()); n > 0; --n) filled.append(fill);
@@ -352,7 +357,8 @@ Result<Value> expandtabs_method(const Value& of, Arguments& arguments) {
   ArgumentReader reader("expandtabs", arguments, 0);
   const int64_t size = reader.take_integer("tabsize", 8);
   KINGLET_TRY(reader.check_end());
-  if (size > kMostWidth) return refusal(cat("expandtabs: more than ", kMostWidth));
+  if (size > kMostWidth)
+    return refusal(cat("expandtabs: a tab size of more than ", kMostWidth, " is not supported"));
   const Text& text = of.as_text();
   const std::string_view bytes = text.bytes();
   Text out;
@@ -379,7 +385,8 @@ Result<Value> zfill_method(const Value& of, Arguments& arguments) {
   ArgumentReader reader("zfill", arguments, 0);
   const int64_t width = reader.take_integer("width", -1);
   KINGLET_TRY(reader.check_end());
-  if (width > kMostWidth) return refusal(cat("zfill: more than ", kMostWidth));
+  if (width > kMostWidth)
+    return refusal(cat("zfill: a width of more than ", kMostWidth, " is not supported"));
   const Text& text = of.as_text();
   const bool has_sign = text.bytes().starts_with('-') || text.bytes().starts_with('+');
   Text out = text.cut(0, has_sign ? 1 : 0);
@@ -451,7 +458,8 @@ constexpr NamedFunction kTextMethods[] = {
        KINGLET_ASSIGN(const Value through, elements(*parts));
        const List& items = through.items();
        for (const Value& item : items) {
-         if (!item.is(Kind::text)) return refusal(cat("join: ", item.type_name(), " is no str"));
+         if (!item.is(Kind::text))
+           return refusal(cat("join: expected str, found ", item.type_name()));
        }
        return Value::text(join(items, of.as_text()));
      }},
@@ -636,7 +644,7 @@ Result<Value> markup_method(const Value& self, Arguments& arguments) {
   KINGLET_ASSIGN(const Value result, find_in(kTextMethods, self.items()[0], name).call(arguments));
   if (gives_markup && result.is(Kind::text)) return Value::markup(result.as_text());
   if (result.is(Kind::boolean) || result.is(Kind::integer)) return result;
-  if (!gives_markup) return refusal(cat(name, ": not supported for escaped texts"));
+  if (!gives_markup) return refusal(cat(name, ": not supported for escaped strings"));
   List parts = result.items();
   for (Value& part : parts) part = Value::markup(part.as_text());
   return Value::list(std::move(parts));

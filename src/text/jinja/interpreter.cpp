@@ -107,13 +107,13 @@ class Interpreter {
 
   Status check_work() const {
     if (!work_.is_too_much()) return {};
-    return too_much("reads or makes texts and lists that are too long");
+    return too_much("reads or makes strings and lists that are too long");
   }
 
   // Counts a value that an operation is about to read.
   Status count_operand(const Value& value) {
     if (value.weight() <= kMostAtOnce) return count_work(value.weight());
-    return too_much("goes through texts and lists that are too long");
+    return too_much("iterates over strings and lists that are too long");
   }
 
   Status count_work(size_t n_bytes) {
@@ -138,15 +138,17 @@ class Interpreter {
     Work::make(value.n_own_bytes());
     KINGLET_TRY(check_work());
     if (n_items > kMostItems || (is_text && value.as_text().is_full())) {
-      return too_much("makes a text or a list that is too long");
+      return too_much("makes a string or a list that is too long");
     }
-    if (value.depth() > kMaxValueDepth) return refusal("too many lists are in lists");
+    if (value.depth() > kMaxValueDepth) return refusal("lists are nested too deeply");
     return is_text ? check_address(value.as_text()) : Status();
   }
 
   static Status check_address(const Text& text) {
     if (!text.has_address()) return {};
-    return refusal("the text of a value that Python shows with its address, such as a function");
+    return refusal(
+        "a value that Python prints with its address, such as a function, is not supported as "
+        "text");
   }
 
   Status check_depth() const {
@@ -210,7 +212,8 @@ class Interpreter {
       case NodeKind::filter_block: {
         KINGLET_ASSIGN(const Value value,
                        text_of_block(*node.children[0], *node.children[1], scope));
-        if (!value.is(Kind::text)) return refusal(cat("a filter gives ", value.type_name()));
+        if (!value.is(Kind::text))
+          return refusal(cat("a filter block must make str, not ", value.type_name()));
         return print(value, out);
       }
       case NodeKind::with:
@@ -305,9 +308,10 @@ class Interpreter {
   // Runs the block of a recursive loop for each of the values, as loop(values).
   Result<Value> run_again(const Value& loop, Arguments& arguments) {
     const Macro& itself = loop.as_macro();
-    if (!itself.node->is_recursive) return refusal("loop is called, but is not recursive");
+    if (!itself.node->is_recursive)
+      return refusal("loop() is called in a loop that is not recursive");
     const bool is_one = arguments.positional.size() == 1 && arguments.named.empty();
-    if (!is_one) return refusal("loop: expected what to iterate over");
+    if (!is_one) return refusal("loop() takes one argument: what to iterate over");
     KINGLET_TRY(check_lives(itself, "loop"));
     const int64_t depth = loop.entries().find("depth")->as_integer();
     Text text;
@@ -342,7 +346,7 @@ class Interpreter {
       KINGLET_TRY(count_step());
       KINGLET_ASSIGN(const bool is_one, is_wanted(node, values[i], scope));
       if (looks_ahead && is_one != are_wanted[i].is_true()) {
-        return refusal("a loop that uses its own `loop` while its condition changes");
+        return refusal("a loop whose condition depends on its own `loop` is not supported");
       }
       if (!is_one) continue;
       Scope inner = new_scope(&scope);
@@ -387,10 +391,10 @@ class Interpreter {
       KINGLET_ASSIGN(Value space, evaluate(*target.children[0], scope));
       if (!space.is(Kind::space) || space.is_loop()) {
         return refusal(cat("cannot set an attribute of ",
-                           space.is_loop() ? "loop" : space.type_name(), ": only of a namespace"));
+                           space.is_loop() ? "loop" : space.type_name(), ", only of a namespace"));
       }
       if (value.is(Kind::space) || value.holds_space()) {
-        return refusal("a namespace cannot be in another one");
+        return refusal("a namespace cannot contain another one");
       }
       space.entries().set(Value::text(target.name), value);
       return {};
@@ -398,7 +402,8 @@ class Interpreter {
     KINGLET_ASSIGN(const Value through, elements(value));
     const List& values = through.items();
     if (values.size() != target.children.size()) {
-      return refusal(cat(values.size(), " values for ", target.children.size(), " names"));
+      return refusal(
+          cat("cannot unpack ", values.size(), " values into ", target.children.size(), " names"));
     }
     for (size_t i = 0; i < values.size(); ++i) {
       KINGLET_TRY(assign(*target.children[i], values[i], scope));
@@ -419,7 +424,7 @@ class Interpreter {
     const Scope* living = innermost_;
     while (living != nullptr && living->id != definition.scope_id) living = living->before;
     if (living != nullptr) return {};
-    return refusal(cat(name, " is called after its block"));
+    return refusal(cat(name, " is called outside of its block"));
   }
 
   // A macro sees the names around its definition, as they are when it is called. A namespace can
@@ -589,7 +594,7 @@ class Interpreter {
       case NodeKind::condition: {
         KINGLET_ASSIGN(const Value condition, child(1));
         if (condition.is_true()) return child(0);
-        return node.children[2] ? child(2) : Value::undefined("a condition without else");
+        return node.children[2] ? child(2) : Value::undefined("result of a condition without else");
       }
       case NodeKind::operation: {
         KINGLET_ASSIGN(const Value a, child(0));
@@ -653,7 +658,8 @@ class Interpreter {
       if (!node.children[i + 1]) continue;
       KINGLET_ASSIGN(const Value bound, evaluate(*node.children[i + 1], scope));
       if (bound.is(Kind::none)) continue;
-      if (!bound.is_whole()) return refusal(cat("a slice by ", bound.type_name()));
+      if (!bound.is_whole())
+        return refusal(cat("the bounds of a slice must be int, not ", bound.type_name()));
       *bounds[i] = bound.as_integer();
     }
     KINGLET_TRY(count_search(of));
@@ -672,11 +678,12 @@ class Interpreter {
   // Adds the entries of a dict as named arguments.
   static Status spread_names(const Value& dict, Arguments& arguments) {
     constexpr size_t kMostNames = 1000;  // every name is compared with all others
-    if (!dict.is(Kind::dict)) return refusal(cat("** of ", dict.type_name(), ": expected a dict"));
+    if (!dict.is(Kind::dict)) return refusal(cat("** takes a dict, not ", dict.type_name()));
     const auto& entries = dict.entries().entries;
-    if (entries.size() > kMostNames) return refusal(cat("more than ", kMostNames, " arguments"));
+    if (entries.size() > kMostNames)
+      return refusal(cat("more than ", kMostNames, " arguments are not supported"));
     for (const auto& [name, value] : entries) {
-      if (!name.is(Kind::text)) return refusal("** of a dict with keys that are no str");
+      if (!name.is(Kind::text)) return refusal("** takes a dict whose keys are str");
       KINGLET_TRY(add_name(name.as_bytes(), value, arguments));
     }
     return {};

@@ -21,7 +21,7 @@ class Printer {
   explicit Printer(const JsonStyle& style) : style_(style) {}
 
   Status print(const Value& value, size_t depth) {
-    if (depth > kMaxLevels) return refusal("tojson: too many levels");
+    if (depth > kMaxLevels) return refusal("tojson: the value is nested too deeply");
     switch (value.kind()) {
       case Kind::none:
         out_.append("null");
@@ -47,7 +47,7 @@ class Printer {
       case Kind::dict:
         return print_dict(value.entries(), depth);
       default:
-        return refusal(cat("tojson: ", value.type_name(), " is no JSON"));
+        return refusal(cat("tojson: ", value.type_name(), " cannot be written as JSON"));
     }
   }
 

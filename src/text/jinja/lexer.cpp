@@ -146,7 +146,7 @@ class Lexer {
       if (take_close("#}", true)) return {};
       advance(1);
     }
-    return failure("a comment does not end");
+    return failure("a comment is not closed");
   }
 
   Status read_raw() {
@@ -165,7 +165,7 @@ class Lexer {
       skip_spaces();
       return take_close("%}", true) ? Status() : failure("expected %} after endraw");
     }
-    return failure("a raw block does not end");
+    return failure("a raw block is not closed");
   }
 
   void skip_spaces() { advance(n_blank_ahead(rest())); }
@@ -184,7 +184,7 @@ class Lexer {
       if (token.kind != TokenKind::sign) continue;
       if (token.text == "(" || token.text == "[" || token.text == "{") ++depth;
       if (token.text == ")" || token.text == "]" || token.text == "}") {
-        if (depth == 0) return failure(cat("a ", token.text, " closes nothing"));
+        if (depth == 0) return failure(cat("found ", token.text, " without its counterpart"));
         --depth;
       }
     }
@@ -195,7 +195,7 @@ class Lexer {
     if (c == '\'' || c == '"') return read_string(c);
     if (is_digit(c)) return read_number();
     if (static_cast<unsigned char>(c) >= 0x80) {
-      return failure("a character beyond ASCII stands outside of a string");
+      return failure("a non-ASCII character is outside of a string");
     }
     if (begins_name(c)) {
       size_t n = 1;
@@ -247,7 +247,7 @@ class Lexer {
     std::string digits(rest().substr(0, n));
     std::erase(digits, '_');
     const bool has_zeros = digits.starts_with('0') && digits.find_first_not_of('0') != digits.npos;
-    if (!is_real && has_zeros) return failure("a whole number that begins with 0");
+    if (!is_real && has_zeros) return failure("a whole number must not begin with 0");
     add(is_real ? TokenKind::real : TokenKind::integer, std::move(digits));
     advance(n);
     return {};
@@ -263,10 +263,10 @@ class Lexer {
       }
       ++at;
       const auto n = append_escape(at, text);
-      if (!n) return failure("an escape in a string");
+      if (!n) return failure("an invalid escape in a string");
       at += *n;
     }
-    if (at == source_.size()) return failure("a string does not end");
+    if (at == source_.size()) return failure("a string is not closed");
     add(TokenKind::text, std::move(text));
     advance(at + 1 - at_);
     return {};

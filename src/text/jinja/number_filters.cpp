@@ -35,7 +35,7 @@ Result<std::string> spelled_number(const Text& text) {
   std::string spelled;
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (may_be_digit(decode_utf8(std::string_view(bytes).substr(i)).code_point)) {
-      return refusal("digits beyond ASCII are not supported");
+      return refusal("non-ASCII digits are not supported");
     }
     const bool is_between = bytes[i] == '_' && i > 0 && i + 1 < bytes.size() &&
                             is_digit(bytes[i - 1]) && is_digit(bytes[i + 1]);
@@ -125,7 +125,7 @@ Result<Value> read_whole_of_base(const Text& text, int64_t base) {
   if (is_free && !is_zero && digits[0] == '0') return Value::none();
   if (digits.size() > kMostDigits) {
     if ((base & (base - 1)) != 0) return Value::none();  // as in Python
-    return refusal(cat("int: more than ", kMostDigits, " digits"));
+    return refusal(cat("int: more than ", kMostDigits, " digits are not supported"));
   }
   if (base != 10) digits = to_decimal(digits, static_cast<uint64_t>(base));
   return Value::whole(cat(is_negative ? "-" : "", digits));
@@ -134,7 +134,7 @@ Result<Value> read_whole_of_base(const Text& text, int64_t base) {
 // Returns the number that a value is or spells; None if it is not a number. Fails with
 // ErrorCode::invalid_argument if the value is undefined, or may have digits of other scripts.
 Result<Value> number_of(const Value& value) {
-  if (value.is_undefined()) return refusal(cat(value.type_name(), " is no number"));
+  if (value.is_undefined()) return refusal(cat("expected a number, found ", value.type_name()));
   if (value.is_whole()) return Value::integer(value.as_integer());
   if (value.is(Kind::real) || value.is(Kind::long_integer)) return value;
   if (!value.is(Kind::text)) return Value::none();
@@ -166,7 +166,7 @@ Result<Value> integer_filter(Arguments& arguments) {
     if (number.is(Kind::none) || std::isnan(number.as_real())) return otherwise;
     real = number.as_real();
   }
-  if (std::isinf(*real)) return refusal("int: infinity is no whole number");
+  if (std::isinf(*real)) return refusal("int: infinity cannot become a whole number");
   Work::spend(work_of_real(*real));
   return Value::whole(fixed_text(std::trunc(*real), 0));
 }
@@ -186,7 +186,7 @@ Result<Value> absolute_filter(Arguments& arguments) {
   KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
   if (value.is(Kind::real)) return Value::real(std::fabs(value.as_real()));
-  if (!value.is_whole()) return refusal(cat("abs: ", value.type_name(), " is no number"));
+  if (!value.is_whole()) return refusal(cat("abs: expected a number, found ", value.type_name()));
   return value.as_integer() < 0 ? negated(value) : Value::integer(value.as_integer());
 }
 
@@ -197,12 +197,14 @@ Result<Value> round_filter(Arguments& arguments) {
   KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
   if (value.is(Kind::long_integer) && method.bytes() == "common") return value;
-  if (!value.is_number()) return refusal(cat("round: ", value.type_name(), " is no number"));
-  if (precision < 0 || precision > 15) return refusal("round: a precision from 0 to 15");
+  if (!value.is_number())
+    return refusal(cat("round: expected a number, found ", value.type_name()));
+  if (precision < 0 || precision > 15) return refusal("round: expected a precision from 0 to 15");
   const double number = value.as_real();
   const bool is_up = method.bytes() == "ceil";
   if (!is_up && method.bytes() != "floor") {
-    if (method.bytes() != "common") return refusal("round: the method is common, ceil or floor");
+    if (method.bytes() != "common")
+      return refusal("round: expected \"common\", \"ceil\" or \"floor\" as method");
     if (value.is_whole()) return Value::integer(value.as_integer());
     if (!std::isfinite(number)) return value;
     Work::spend(2 * work_of_real(number));
@@ -214,14 +216,14 @@ Result<Value> round_filter(Arguments& arguments) {
   const double scaled = number * scale;
   // Python computes whole numbers exactly, and this code cannot above 2^53.
   if (!std::isfinite(scaled) || (value.is_whole() && std::fabs(scaled) > 0x1p53)) {
-    return refusal("round: this number is too large for it here");
+    return refusal("round: the number is too large");
   }
   const double rounded = is_up ? std::ceil(scaled) : std::floor(scaled);
   return Value::real((rounded + 0.0) / scale);  // + 0.0 turns -0 into 0
 }
 
 Result<Value> sum_of(const List& values, const Value& start) {
-  if (start.is(Kind::text)) return refusal("sum: texts are not added");
+  if (start.is(Kind::text)) return refusal("sum: strings cannot be added");
   Value sum = start;
   // A sequence grows in place: adding them one by one would copy all of it each time.
   if (!start.is_sequence()) {
@@ -233,10 +235,10 @@ Result<Value> sum_of(const List& values, const Value& start) {
   List items = start.items();
   for (const Value& value : values) {
     if (value.kind() != start.kind()) {
-      return refusal(cat("sum: ", value.type_name(), " is no ", start.type_name()));
+      return refusal(cat("sum: cannot add ", value.type_name(), " to ", start.type_name()));
     }
     items.insert(items.end(), value.items().begin(), value.items().end());
-    if (items.size() > kMostItems) return refusal("sum: the list grows too long");
+    if (items.size() > kMostItems) return refusal("sum: the list becomes too long");
   }
   return start.is(Kind::list) ? Value::list(std::move(items)) : Value::tuple(std::move(items));
 }

@@ -15,7 +15,7 @@ namespace kinglet::jinja {
 namespace {
 
 Result<Value> checked(bool overflows, int64_t value) {
-  if (overflows) return refusal("a whole number grows too large");
+  if (overflows) return refusal("a whole number becomes too large");
   return Value::integer(value);
 }
 
@@ -25,7 +25,7 @@ Result<Value> repeat(const Value& value, int64_t n) {
   // Nothing can be repeated more often than could be counted.
   const auto times = size == 0 ? 0 : static_cast<size_t>(std::max<int64_t>(n, 0));
   const size_t most = value.is(Kind::text) ? Text::kMostBytes : kMostItems;
-  if (times > 0 && size > most / times) return refusal("a repetition is too long");
+  if (times > 0 && size > most / times) return refusal("the result of a repetition is too long");
   if (value.is(Kind::text)) {
     Text text;
     for (size_t i = 0; i < times; ++i) text.append(value.as_text());
@@ -52,8 +52,8 @@ double floored(double a, double b) {
 }
 
 Result<Value> power(int64_t x, int64_t y) {
-  if (y < -4096 || y > 4096) return refusal("exponents beyond 4096 are not supported");
-  if (y < 0 && x == 0) return refusal("a division by zero");
+  if (y < -4096 || y > 4096) return refusal("exponents above 4096 are not supported");
+  if (y < 0 && x == 0) return refusal("division by zero");
   int64_t result = 1;
   bool overflows = false;
   for (int64_t i = 0; i < std::abs(y) && !overflows; ++i) {
@@ -77,7 +77,7 @@ Result<Value> operate_on_whole(char sign, int64_t x, int64_t y) {
     case '/': {
       constexpr int64_t kMostExact = int64_t{1} << 53;
       if (std::max(x, y) > kMostExact || std::min(x, y) < -kMostExact) {
-        return refusal("integers are too large for /");
+        return refusal("the integers are too large for /");
       }
       return Value::real(static_cast<double>(x) / static_cast<double>(y));
     }
@@ -98,7 +98,7 @@ Result<Value> cut_range(const Range& range, int64_t begin, int64_t end, int64_t 
     overflows = __builtin_mul_overflow(*place, range.step, place) || overflows;
     overflows = __builtin_add_overflow(*place, range.start, place) || overflows;
   }
-  if (overflows) return refusal("a whole number grows too large");
+  if (overflows) return refusal("a whole number becomes too large");
   return Value::range({begin, end, step});
 }
 
@@ -141,7 +141,7 @@ Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) 
   const char sign = spelled == "//" ? 'f' : spelled == "**" ? 'p' : spelled.front();
   if (sign == '+') return add(a, b);
   if (sign == '%' && a.is(Kind::text)) {
-    if (a.is_markup()) return refusal("% of an escaped text is not supported");
+    if (a.is_markup()) return refusal("% formatting of an escaped string is not supported");
     KINGLET_ASSIGN(Text text, format_percent(a.as_text(), b));
     return Value::text(std::move(text));
   }
@@ -154,7 +154,7 @@ Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) 
     return refusal(cat("cannot compute ", a.type_name(), " ", spelled, " ", b.type_name()));
   }
   const bool is_division = sign == '/' || sign == 'f' || sign == '%';
-  if (is_division && b.as_real() == 0) return refusal("a division by zero");
+  if (is_division && b.as_real() == 0) return refusal("division by zero");
   if (a.is_whole() && b.is_whole()) return operate_on_whole(sign, a.as_integer(), b.as_integer());
   const double x = a.as_real();
   const double y = b.as_real();
@@ -176,10 +176,10 @@ Result<Value> operate(std::string_view spelled, const Value& a, const Value& b) 
 
 Result<Value> cut(const Value& value, const Slice& slice) {
   const bool is_text = value.is(Kind::text);
-  if (!is_text && !value.has_places()) return refusal(cat("a slice of ", value.type_name()));
+  if (!is_text && !value.has_places()) return refusal(cat("cannot slice ", value.type_name()));
   const auto n = is_text ? length(value.as_text()) : static_cast<int64_t>(value.items().size());
   const int64_t step = slice.step.value_or(1);
-  if (step == 0) return refusal("a slice of step 0");
+  if (step == 0) return refusal("the step of a slice must not be 0");
   const int64_t lowest = step > 0 ? 0 : -1;
   const int64_t highest = step > 0 ? n : n - 1;
   const auto place = [&](std::optional<int64_t> bound, int64_t otherwise) {
@@ -212,7 +212,8 @@ Result<Value> cut(const Value& value, const Slice& slice) {
 
 Result<bool> contains(const Value& whole, const Value& part) {
   if (whole.is(Kind::text)) {
-    if (!part.is(Kind::text)) return refusal(cat(part.type_name(), " cannot be in a str"));
+    if (!part.is(Kind::text))
+      return refusal(cat("\"in\" looks for str in a str, not for ", part.type_name()));
     return find_text(whole.as_bytes(), part.as_bytes()) != std::string_view::npos;
   }
   const bool has_keys = whole.is(Kind::dict) || whole.type_name() == "dict_keys";

@@ -290,7 +290,7 @@ class StatementParser : public ExpressionParser {
     const std::string name = take_any_name();
     if (name.empty()) return Failed();
     if (std::find(block_names_.begin(), block_names_.end(), name) != block_names_.end()) {
-      return failure(cat("block ", in_quotes(name), " is there twice"));
+      return failure(cat("block ", in_quotes(name), " is defined twice"));
     }
     constexpr size_t kMostBlocks = 1000;  // every name is compared with all others
     if (block_names_.size() == kMostBlocks) return failure("too many blocks");
@@ -326,7 +326,7 @@ class StatementParser : public ExpressionParser {
         if (!value) return Failed();
         macro.children.push_back(std::move(value));
       } else if (macro.children.size() > 1) {
-        return failure("a parameter without a value after one with a value");
+        return failure("a parameter without a default follows one with a default");
       }
     }
     return true;

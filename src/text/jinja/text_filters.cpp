@@ -75,13 +75,13 @@ Text centered(const Text& text, int64_t width, std::string_view fill) {
 }
 
 Result<Value> format_filter(Arguments& arguments) {
-  if (filtered(arguments).is_markup()) return refusal("format: not supported for escaped texts");
+  if (filtered(arguments).is_markup()) return refusal("format: not supported for escaped strings");
   const Text text = filtered(arguments).to_text();
   const List places(arguments.positional.begin() + 1, arguments.positional.end());
   Dict names;
   for (const auto& [name, value] : arguments.named) names.set(Value::text(name), value);
   if (!places.empty() && !names.entries.empty()) {
-    return refusal("format: values either by place or by name");
+    return refusal("format: expected values by position or by name, not both");
   }
   const Value values = names.entries.empty() ? Value::tuple(places) : Value::dict(std::move(names));
   KINGLET_ASSIGN(Text filled, format_percent(text, values));
@@ -109,19 +109,22 @@ Result<Value> truncate_filter(Arguments& arguments) {
   const Value* given_leeway = reader.take("leeway");
   KINGLET_TRY(reader.check_end());
   const bool has_leeway = given_leeway != nullptr && !given_leeway->is(Kind::none);
-  if (has_leeway && !given_leeway->is_whole()) return refusal("truncate: leeway is no int");
+  if (has_leeway && !given_leeway->is_whole())
+    return refusal("truncate: expected an int as leeway");
   const int64_t leeway = has_leeway ? given_leeway->as_integer() : 5;
   const Value& value = filtered(arguments);
   const int64_t room = most - length(end);
-  if (room < 0 || leeway < 0) return refusal("truncate: no room for what marks the cut");
+  if (room < 0 || leeway < 0)
+    return refusal(
+        "truncate: expected a length of at least that of end, and a leeway of 0 or more");
   // A list that is not too long is returned unchanged.
   const bool is_text = value.is(Kind::text);
-  if (value.is(Kind::generator)) return refusal("truncate: a generator is no str");
+  if (value.is(Kind::generator)) return refusal("truncate: expected str, found generator");
   KINGLET_ASSIGN(const Value through, is_text ? value : elements(value));
   const int64_t size =
       is_text ? length(value.as_text()) : static_cast<int64_t>(through.items().size());
   if (size - leeway <= most) return value;
-  if (!is_text) return refusal(cat("truncate: ", value.type_name(), " is no str"));
+  if (!is_text) return refusal(cat("truncate: expected str, found ", value.type_name()));
   const Text& text = value.as_text();
   Text cut = text.cut(0, byte_of(text, room));
   const size_t blank = cuts_words ? std::string::npos : cut.bytes().rfind(' ');
@@ -164,7 +167,7 @@ Result<Value> wordcount_filter(Arguments& arguments) {
   const Text text = characters_of(filtered(arguments));
   for (const char c : text.bytes()) {
     if (static_cast<unsigned char>(c) >= 0x80) {
-      return refusal("wordcount: characters beyond ASCII are not supported");
+      return refusal("wordcount: non-ASCII characters are not supported");
     }
     const bool is_word = is_letter(c) || is_digit(c) || c == '_';
     n += is_word && !is_inside ? 1 : 0;
@@ -181,7 +184,7 @@ Result<Value> filesize_filter(Arguments& arguments) {
   std::optional<double> size;
   if (value.is_number()) size = value.as_real();
   if (value.is(Kind::text)) size = read_number(strip(value.as_text(), "", Ends::both).bytes());
-  if (!size) return refusal(cat("filesizeformat: ", value.type_name(), " is no number"));
+  if (!size) return refusal(cat("filesizeformat: expected a number, found ", value.type_name()));
   const double base = is_binary ? 1024 : 1000;
   if (*size == 1) return Value::text("1 Byte");
   if (*size < base) return Value::text(cat(fixed_text(std::trunc(*size), 0), " Bytes"));

@@ -301,7 +301,7 @@ Result<Value> Value::call(Arguments& arguments) const {
   spend_on_texts(arguments.positional);
   if (content_->getter == nullptr) return content_->function(self, arguments);
   if (arguments.positional.empty() && arguments.named.empty()) return content_->getter(self);
-  return refusal("an argument for a function that takes none");
+  return refusal("this function takes no arguments");
 }
 
 double Value::as_real() const { return is(Kind::real) ? real_ : static_cast<double>(integer_); }
@@ -468,7 +468,7 @@ Status check_equality(const Value& a, const Value& b) {
 
 Status check_key(const Value& value) {
   if (value.is(Kind::list) || value.is(Kind::dict) || value.is(Kind::view)) {
-    return refusal(cat(value.type_name(), " cannot be a key"));
+    return refusal(cat(value.type_name(), " cannot be a key of a dict"));
   }
   if (!value.is(Kind::tuple)) return {};
   for (const Value& item : value.items()) {
@@ -498,7 +498,7 @@ Result<Value> elements(const Value& value) {
       break;
     case Kind::text: {
       const Text& text = value.as_text();
-      if (text.size() > kMostItems) return refusal("a text is too long to go through");
+      if (text.size() > kMostItems) return refusal("a string is too long to iterate over");
       Work::spend(text.size() * kOfItem);
       for (size_t at = 0; at < text.size();) {
         const size_t n = decode_utf8(std::string_view(text.bytes()).substr(at)).n_bytes;
@@ -508,7 +508,7 @@ Result<Value> elements(const Value& value) {
       break;
     }
     default:
-      return refusal(cat("cannot go through ", value.type_name()));
+      return refusal(cat("cannot iterate over ", value.type_name()));
   }
   return Value::list(std::move(found));
 }

@@ -167,11 +167,13 @@ Result<Value> wordwrap_filter(Arguments& arguments) {
   options.ends_at_hyphens = reader.take_truth("break_on_hyphens", true);
   KINGLET_TRY(reader.check_end());
   const Value& value = filtered(arguments);
-  if (!value.is(Kind::text)) return refusal(cat("wordwrap: ", value.type_name(), " is no str"));
+  if (!value.is(Kind::text))
+    return refusal(cat("wordwrap: expected str, found ", value.type_name()));
   const bool is_default = between == nullptr || between->is(Kind::none);
-  if (!is_default && !between->is(Kind::text)) return refusal("wordwrap: wrapstring is no str");
+  if (!is_default && !between->is(Kind::text))
+    return refusal("wordwrap: expected str as wrapstring");
   const List paragraphs = split_lines(value.as_text(), false);
-  if (width <= 0 && !paragraphs.empty()) return refusal("wordwrap: the width is not positive");
+  if (width <= 0 && !paragraphs.empty()) return refusal("wordwrap: expected a width of at least 1");
   options.width = static_cast<size_t>(width);
   List lines;
   for (const Value& paragraph : paragraphs) {

@@ -45,7 +45,7 @@ export function askedOf(options: LanguageModelV3CallOptions): Asked {
   if (isSchema && tools.length > 0 && (toolChoice ?? { type: 'auto' }).type === 'auto') {
     warnings.push({
       type: 'other',
-      message: 'an answer that is held to a schema is JSON, and calls no tools',
+      message: 'an answer that must match a schema is JSON and cannot call tools',
     });
   }
   const params: ChatCompletionParams = {
@@ -80,7 +80,7 @@ function ownParams(options: KingletProviderOptions): Partial<ChatCompletionParam
     const field = ownFields[name];
     if (field !== undefined) return [field, value as unknown] as const;
     const known = Object.keys(ownFields).join(', ');
-    const message = `unknown provider option "${name}"; they are ${known}`;
+    const message = `unknown provider option "${name}" (known: ${known})`;
     throw new KingletError('invalid_argument', message);
   });
   return Object.fromEntries(fields);

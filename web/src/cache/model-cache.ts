@@ -32,7 +32,7 @@ export class ModelCache {
     if (folder !== undefined && (!isNode || folder === '')) {
       throw new KingletError(
         'invalid_argument',
-        'only in Node can the cache have a folder of its own',
+        'a folder for the cache can be chosen only in Node',
       );
     }
     this.#folder = folder;

@@ -69,7 +69,7 @@ export class OpfsStore implements CacheStore {
     }
     const readFile = file && ((target: Uint8Array, at: number) => file.read(target, at));
     const read = readFile ?? blobReader(await this.#file(name));
-    if (!read) throw new Error('blobs cannot be read at once here');
+    if (!read) throw new Error('blobs cannot be read synchronously here');
     return {
       read: readPlaces(read),
       close: () => {

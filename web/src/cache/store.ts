@@ -53,7 +53,7 @@ export interface BlockWriter extends BlockReader {
 /** Thrown if the storage is full. */
 export class NoRoom extends Error {
   constructor() {
-    super('there is no room for it');
+    super('there is not enough room for it');
   }
 }
 

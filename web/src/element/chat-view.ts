@@ -90,7 +90,7 @@ export class ChatView {
     this.#progress.hidden = !isLoading;
     if (progress?.total) this.#progress.value = progress.loaded / progress.total;
     else this.#progress.removeAttribute('value');
-    const hint = 'No model yet. The attribute "model" takes the address of one.';
+    const hint = 'No model yet. Set the attribute "model" to the address of one.';
     setText(this.#status, isLoading ? 'Loading the model' : model || error ? '' : hint);
     setText(this.#error, error?.message ?? '');
     this.#send.disabled = !model;

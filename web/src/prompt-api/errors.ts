@@ -32,7 +32,7 @@ export function destroyedError(): DOMException {
 
 /** Returns the error of a prompt with `requested` tokens if only `quota` fit. */
 export function quotaError(requested: number, quota: number): DOMException {
-  const message = `The input takes ${String(requested)} tokens of ${String(quota)}.`;
+  const message = `The input needs ${String(requested)} tokens, but the quota is ${String(quota)}.`;
   const error = new DOMException(message, 'QuotaExceededError');
   return Object.assign(error, { requested, quota });
 }

@@ -29,7 +29,7 @@ export function readPrompt(input: LanguageModelPrompt): ReadPrompt {
     throw syntaxError('Only the last message can be a prefix.');
   }
   if (last?.prefix !== true) return { messages, prefix: '' };
-  if (last.role !== 'assistant') throw syntaxError('Only an assistant message is a prefix.');
+  if (last.role !== 'assistant') throw syntaxError('Only an assistant message can be a prefix.');
   return { messages: messages.slice(0, -1), prefix: textOf(last) };
 }
 
@@ -49,7 +49,8 @@ const roles = ['system', 'user', 'assistant'];
 
 function readMessages(given: readonly LanguageModelMessage[]): Said[] {
   const messages: unknown = given;
-  if (!Array.isArray(messages)) throw new TypeError('A prompt is a text or a list of messages.');
+  if (!Array.isArray(messages))
+    throw new TypeError('A prompt must be a string or an array of messages.');
   return given.map((message) => {
     if (!roles.includes((message as LanguageModelMessage | null)?.role ?? '')) {
       throw new TypeError(`The role of a message must be one of ${roles.join(', ')}.`);

@@ -45,7 +45,7 @@ export class SharedModel {
     signal?.throwIfAborted();
     onProgress(0);
     const model = this.#loaded ?? (await this.#wait(waiter));
-    if (!makesText(model)) throw notSupported('The model is not made for text.');
+    if (!makesText(model)) throw notSupported('The model does not generate text.');
     onProgress(1);
     return model;
   }

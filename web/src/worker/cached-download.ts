@@ -110,7 +110,8 @@ export class FileCache {
         }
       }
       if (!release) {
-        const why = 'another tab is downloading the same file, or there are no locks against that';
+        const why =
+          'another tab is downloading the same file, or this browser has no locks to prevent that';
         this.#warn(new KingletError('cache_unavailable', why));
         return plainSource(download ?? (await Download.open(url, request)));
       }
@@ -176,7 +177,7 @@ export class FileCache {
           reader.close();
         }
       } catch (error) {
-        const message = `the cached copy of ${url} is downloaded anew: ${messageOf(error)}`;
+        const message = `the cached copy of ${url} is downloaded again: ${messageOf(error)}`;
         warn(new KingletError('cache_corrupt', message));
         await store.remove(name).catch(() => undefined);
         throw new StaleBytes(message);
@@ -195,7 +196,7 @@ export class FileCache {
     if (!store.openPlaces) return undefined;
     const open = async () => {
       const places = await store.openPlaces?.(name);
-      if (!places) throw new Error('there is no such entry');
+      if (!places) throw new Error('it is not in the cache');
       return storedFile(
         (target, at) => places.read(target, at),
         () => {
@@ -216,7 +217,7 @@ export class FileCache {
     const kept = new KeptFile(this.#store, url, download, name, release, this.#warn);
     const { size = 0 } = download.version;
     const hasRest = await kept.open();
-    if (!hasRest) throw new StaleBytes('what was there of the file cannot be read');
+    if (!hasRest) throw new StaleBytes('the part of the file that was there cannot be read');
     const stored = this.#stored(name, () => kept.isKept);
     return { size, pieces: kept.pieces(), end: (...how) => kept.end(...how), stored };
   }

@@ -52,12 +52,12 @@ async function bytesOf(
       nBytes += next.value.length;
       if (nBytes > maxFileBytes) {
         const most = `${String(maxFileBytes)} bytes`;
-        throw new KingletError('invalid_argument', `${name} has more than ${most}: too many`);
+        throw new KingletError('invalid_argument', `${name} has more than ${most}`);
       }
     }
   } catch (error) {
     if (error instanceof KingletError) throw error;
-    throw new KingletError('io', `${name} could not be read to its end: ${messageOf(error)}`);
+    throw new KingletError('io', `${name} could not be read to the end: ${messageOf(error)}`);
   } finally {
     reader.cancel().catch(() => undefined);
   }
@@ -128,7 +128,7 @@ function ofBitmap(bitmap: ImageBitmap): DecodedPicture {
     const canvas = new OffscreenCanvas(Math.min(width, blockSide), Math.min(height, blockSide));
     const context = canvas.getContext('2d', { willReadFrequently: true });
     if (!context)
-      throw new KingletError('unsupported_environment', 'there is no canvas in workers');
+      throw new KingletError('unsupported_environment', 'this browser has no canvas in workers');
     context.fillStyle = 'white';
     for (let y = 0; y < height; y += blockSide) {
       for (let x = 0; x < width; x += blockSide) {
@@ -172,7 +172,7 @@ async function decodeInNode(file: Uint8Array, name: string): Promise<DecodedPict
   } catch {
     throw new KingletError(
       'unsupported_environment',
-      `the image is a ${name}, which is decoded in Node by the package sharp: install it, or give ` +
+      `the image is a ${name}, which Node decodes with the package sharp: install it, or pass ` +
         'pixels ({ width, height, data })',
     );
   }

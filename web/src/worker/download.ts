@@ -114,7 +114,7 @@ export class Download {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const stalled = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        reject(new Interruption(`nothing came for ${String(stallTimeout)} ms`));
+        reject(new Interruption(`nothing arrived for ${String(stallTimeout)} ms`));
       }, stallTimeout);
     });
     try {

@@ -120,13 +120,13 @@ function refusal(url: string, response: Response): KingletError {
       `the server answered with a web page instead of a file for ${url}; ${hint}`,
     );
   }
-  const words = response.statusText || (statusWords[status] ?? 'no model there');
+  const words = response.statusText || (statusWords[status] ?? 'no file there');
   const answer = `the server answered ${String(status)} (${words}) for ${url}`;
   if (status === 401 || status === 403) {
     return new KingletError(
       'access_denied',
       `${answer}: it requires permission, or there is no such file; for a gated model, accept ` +
-        "the conditions and load it with headers: { Authorization: 'Bearer …' }",
+        "its conditions and load it with headers: { Authorization: 'Bearer …' }",
     );
   }
   if (status === 404 || status === 410) return new KingletError('not_found', answer);

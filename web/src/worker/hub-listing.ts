@@ -46,7 +46,10 @@ async function listingOf(repository: HubRepository, access: Access): Promise<str
     const url = hubListingUrl(repository);
     const text = await requestText(url, access.request);
     if (text.includes('"siblings"')) return text;
-    throw new KingletError('network', `${url} does not answer as the hub does: no list of files`);
+    throw new KingletError(
+      'network',
+      `${url} did not answer with a list of files, as the hub does`,
+    );
   } catch (error) {
     if (error instanceof StaleBytes) throw new KingletError('network', error.message);
     if (!(error instanceof KingletError) || error.code !== 'network') throw error;

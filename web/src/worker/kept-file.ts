@@ -115,7 +115,7 @@ export class KeptFile {
       this.#warn(
         new KingletError(
           isFull(error) ? 'cache_full' : 'cache_unavailable',
-          `${this.#url} is not kept, and will be downloaded again next time: ${messageOf(error)}`,
+          `${this.#url} is not cached, and will be downloaded again next time: ${messageOf(error)}`,
         ),
       );
       this.#entry?.close();

@@ -136,7 +136,7 @@ function checkedKernels(engine: EngineModule, { kernels }: PostedLoadOptions): s
   if (names.includes(kernels)) return kernels;
   throw new KingletError(
     'invalid_argument',
-    `unknown kernel set "${kernels}"; this build has ${names.join(', ')}`,
+    `unknown kernel set "${kernels}" (known: ${names.join(', ')})`,
   );
 }
 
@@ -293,7 +293,7 @@ class Load {
     let loaded = 0;
     try {
       for await (const { bytes, phase } of source.pieces) {
-        if (tables && !source.stored?.isKept()) throw unreadable('it is not kept');
+        if (tables && !source.stored?.isKept()) throw unreadable('it is not cached');
         let taken = feed(engine, loader, bytes);
         const isWhole = taken === bytes.length;
         if (isWhole && source.skip) {

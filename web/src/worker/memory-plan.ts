@@ -32,7 +32,7 @@ export function planMemory(
       'too_large',
       `the model's ${inGigabytes(fileBytes)} and ${inGigabytes(stateBytes)} of KV cache for ` +
         `${String(nCtx)} tokens do not fit into the ${inGigabytes(maxMemoryBytes)} of WebAssembly ` +
-        'memory: use a shorter context (nCtx) or a smaller kind of cache (kv)',
+        'memory: use a shorter context (nCtx) or a smaller KV cache kind (kv)',
     );
   }
   const needed = fileBytes + stateBytes + scratchBytes + overheadBytes;
@@ -48,12 +48,12 @@ export function checkModelBytes(modelBytes: number, tableBytes = 0): void {
   if (modelBytes <= maxModelBytes) return;
   const otherWay =
     tableBytes > 0
-      ? `; ${inGigabytes(tableBytes)} of it need no memory where the model is loaded from a file ` +
+      ? `; ${inGigabytes(tableBytes)} of them need no memory if the model is loaded from a file ` +
         'or can be kept in the cache'
       : '';
   throw new KingletError(
     'too_large',
-    `the model has ${inGigabytes(modelBytes)}, and WebAssembly memory has room for at most ` +
+    `the model needs ${inGigabytes(modelBytes)}, and WebAssembly memory has room for at most ` +
       `${inGigabytes(maxModelBytes)}: use a smaller quantization${otherWay}`,
   );
 }

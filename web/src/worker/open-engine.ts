@@ -38,7 +38,10 @@ export async function openEngine(
   const best = detectSimd();
   const simd = best && kernels === 'simd128' ? 'simd128' : best;
   if (!simd) {
-    throw new KingletError('unsupported_environment', 'WebAssembly SIMD is missing here');
+    throw new KingletError(
+      'unsupported_environment',
+      'this browser does not support WebAssembly SIMD',
+    );
   }
   const wanted = chooseThreads(nThreads, await hardwareThreads());
   let { reason } = wanted;
@@ -125,7 +128,7 @@ async function inTime<T>(started: Promise<T>): Promise<T> {
 export function startError(error: unknown): KingletError {
   if (error instanceof KingletError) return error;
   if (error instanceof MissingFile) {
-    const advice = "say with engineUrl where the files of the package's folder engine are";
+    const advice = "set engineUrl to the address of the files in the package's folder engine";
     return new KingletError('worker_unavailable', `${error.message}: ${advice}`);
   }
   const message = `the WebAssembly engine could not start: ${messageOf(error)}`;
@@ -243,7 +246,8 @@ async function compileAnew(wasm: URL): Promise<WebAssembly.Module> {
   });
   if (!response.ok) throw new MissingFile(wasm, `HTTP status ${String(response.status)}`);
   const type = response.headers.get('Content-Type') ?? '';
-  if (type.startsWith('text/html')) throw new MissingFile(wasm, 'a page came in its place');
+  if (type.startsWith('text/html'))
+    throw new MissingFile(wasm, 'the server sent a web page instead');
   // Also accept servers that do not know the type of wasm files.
   return type.startsWith('application/wasm')
     ? WebAssembly.compileStreaming(response)
@@ -259,7 +263,7 @@ async function underWay<T>(file: Promise<T>, onSign: () => void): Promise<T> {
   onSign();
   const givenUp = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      const message = `the engine's files did not come within ${String(maxFileSeconds)} seconds`;
+      const message = `the engine's files did not arrive within ${String(maxFileSeconds)} seconds`;
       if (++seconds === maxFileSeconds) reject(new KingletError('network', message));
       else onSign();
     }, 1000);

@@ -93,7 +93,7 @@ async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<SourceP
       yield { bytes: value, phase: 'read' };
     }
   } catch (error) {
-    throw new KingletError('io', `the model could not be read to its end: ${messageOf(error)}`);
+    throw new KingletError('io', `the model could not be read to the end: ${messageOf(error)}`);
   } finally {
     reader.cancel().catch(() => undefined);
   }

@@ -22,7 +22,7 @@ export function checkSize(width: number, height: number): void {
   if (isRight) return;
   throw new KingletError(
     'invalid_argument',
-    `a picture of ${String(width)} x ${String(height)} pixels, expected sides of 1 to ` +
+    `the picture is ${String(width)} x ${String(height)} pixels, expected sides of 1 to ` +
       `${String(maxPictureSide)} and at most ${String(maxPicturePixels)} pixels: scale it down first`,
   );
 }

@@ -66,7 +66,7 @@ export class StoredTables {
           engine.HEAPU8.set(rows, address);
           return '';
         } catch (error) {
-          return `the model's file cannot be read any more: ${messageOf(error)}`;
+          return `the model's file can no longer be read: ${messageOf(error)}`;
         }
       },
     };
