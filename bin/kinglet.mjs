@@ -65,12 +65,11 @@ const options = {
 const help = `Usage: kinglet new FOLDER [--template NAME]
        kinglet prepare -m MODEL -o NAME.kprompt [options]
 
-The second stores the state after a conversation's beginning: kinglet prepare --help
-
-The first copies a page to begin with into a new or empty folder.
+new copies a page to start from into a new or empty folder. prepare stores the state after a
+conversation's beginning: see kinglet prepare --help.
 
 Options:
-  -t, --template NAME  which page; default: chat
+  -t, --template NAME  which page (default: chat)
   -h, --help           print this
   --version            print the version
 

@@ -55,7 +55,7 @@ export async function useFiles(files: readonly File[]): Promise<void> {
     await useModel({ name: modelName(model[0]), source, reader });
   } else if (reader && before) await useModel({ ...before, reader });
   else if (reader) {
-    const why = new Error('it reads pictures for a model; open that first, or both together');
+    const why = new Error('it reads pictures for a model: open the model first, or both together');
     showAlert(`${reader.name} could not be loaded`, why);
   }
   const left = [...otherModels.map(([file]) => file), ...otherReaders].map(({ name }) => name);

@@ -77,7 +77,7 @@ export const chatModels: readonly KnownModel[] = [
   },
   {
     name: 'Bonsai 4B, 1 bit',
-    about: 'One bit for each weight, as large a file as a common 1 B model',
+    about: 'One bit for each weight; the file is as large as that of a usual 1 B model',
     bytes: 572_270_624,
     licence: 'Apache 2.0',
     kvNumbers: 2 * 36 * 1024,
@@ -93,7 +93,7 @@ export const chatModels: readonly KnownModel[] = [
   },
   {
     name: 'Llama 3.2 1B Instruct',
-    about: 'Knows more than the smaller ones; wants a fast machine',
+    about: 'Knows more than the smaller ones; needs a fast machine',
     bytes: 807_694_464,
     licence: 'Llama 3.2 Community',
     kvNumbers: 2 * 16 * 512,
@@ -101,7 +101,7 @@ export const chatModels: readonly KnownModel[] = [
   },
   {
     name: 'Bonsai 8B, 1 bit',
-    about: 'The largest that fits a page; wants a fast machine',
+    about: 'The largest that fits a page; needs a fast machine',
     bytes: 1_158_654_496,
     licence: 'Apache 2.0',
     kvNumbers: 2 * 36 * 1024,
@@ -113,7 +113,7 @@ export const chatModels: readonly KnownModel[] = [
 export const seeingModels: readonly SeeingModel[] = [
   {
     name: 'SmolVLM 256M Instruct',
-    about: 'The smallest that sees; describes in English',
+    about: 'The smallest that reads pictures; describes in English',
     bytes: 278_824_384,
     licence: 'Apache 2.0',
     kvNumbers: 2 * 30 * 192,
@@ -125,7 +125,7 @@ export const seeingModels: readonly SeeingModel[] = [
   },
   {
     name: 'LFM2-VL 450M',
-    about: 'Looks at pictures in their own shape, small ones in little time',
+    about: 'Reads pictures in their own shape, and small ones quickly',
     bytes: 483_105_280,
     licence: 'LFM Open License',
     kvNumbers: 2 * 6 * 512,
@@ -137,7 +137,7 @@ export const seeingModels: readonly SeeingModel[] = [
   },
   {
     name: 'SmolVLM 500M Instruct',
-    about: 'Sees as much as the smaller one, and knows more of it',
+    about: 'Sees as much as the smaller one, and knows more',
     bytes: 545_590_272,
     licence: 'Apache 2.0',
     kvNumbers: 2 * 32 * 320,
@@ -174,7 +174,7 @@ export const embeddingModels: readonly HubModel[] = [
   },
   {
     name: 'EmbeddingGemma 300M',
-    about: 'More than a hundred languages; wants a fast machine',
+    about: 'More than a hundred languages; needs a fast machine',
     bytes: 333_590_944,
     licence: 'Gemma terms',
     address: 'hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf',

@@ -33,7 +33,7 @@ export const kvChoices: readonly KvChoice[] = ['auto', ...kvKinds];
 
 /** The name of each kind, and the memory that it takes compared with 32-bit floats. */
 export const kvKindNames: Record<KvChoice, { name: string; about: string }> = {
-  auto: { name: 'Automatic', about: 'Fast in long texts, at a cost that nobody sees.' },
+  auto: { name: 'Automatic', about: 'Fast in long texts, with no visible loss.' },
   f32: { name: '32-bit floats', about: 'Nothing is rounded.' },
   f16: { name: '16-bit floats', about: 'Half the memory.' },
   q8: { name: '8-bit integers, by 32', about: 'About a quarter of the memory; 32 share a scale.' },

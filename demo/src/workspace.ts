@@ -103,7 +103,7 @@ export class OtherPurpose extends Error {
   readonly purpose: ModelInfo['purpose'];
 
   constructor({ architecture, purpose }: ModelInfo) {
-    super(`this ${architecture} model was made for ${purpose} and writes no text`);
+    super(`this ${architecture} model was made for ${purpose} and does not write text`);
     this.purpose = purpose;
   }
 }

@@ -270,7 +270,11 @@ describe('a picture', () => {
       { name: 'a.png', bytes: 'GIF89a\x01\0\x01\0\0\0\0' },
       /a.png is a GIF/,
     ],
-    ['no picture', { name: 'a.png', bytes: 'Dear diary' }, /a.png is no picture that this browser/],
+    [
+      'no picture',
+      { name: 'a.png', bytes: 'Dear diary' },
+      /a.png is not a picture that this browser/,
+    ],
     ['too large', { name: 'a.png', bytes: 'x'.repeat(100_000_001) }, /a.png has more than 100 MB/],
   ])('that is %s is refused in words, and the draft stays', async (_, file, words) => {
     const page = await openToSee();

@@ -211,7 +211,7 @@ describe('an answer of the server', () => {
     await page.unroute('**/v1/completions');
     await fail('data: {"error":{"message":"memory was refused"}}\n\n');
     await ask(page, 'B');
-    expect(await note.textContent()).toBe('The server says: memory was refused');
+    expect(await note.textContent()).toBe('The server reports: memory was refused');
     await page.unroute('**/v1/completions');
     expect(await ask(page, 'One day a cat')).toBe(tellByCli('One day a cat', 20));
   });

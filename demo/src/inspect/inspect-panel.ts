@@ -17,7 +17,7 @@ export const inspectPanel: Panel = {
         'p',
         { class: 'soft' },
         'The model at work on this machine: how fast it reads and writes, what it keeps in memory, ' +
-          'how else its text could have gone on, and what its file holds. It reads and writes in ' +
+          'how else its text could have continued, and what its file contains. It reads and writes in ' +
           'tokens: words, or parts of words.',
       ),
       ...[speedPlot(), memoryBars(), engine(), forks(), fileInspector(), benchmark()],

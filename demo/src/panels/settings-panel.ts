@@ -34,7 +34,7 @@ export const settingsPanel: Panel = {
         numberField(
           'maxTokens',
           'Length in tokens',
-          'At most; a token is a word or a part of one',
+          'At most; a token is a word or part of one',
           1,
         ),
         systemField(),
@@ -47,7 +47,7 @@ export const settingsPanel: Panel = {
         numberField(
           'nCtx',
           'Tokens of context',
-          'How much of it the model can have in view; more takes more memory',
+          'How much text the model can have in view; more takes more memory',
           1,
           'auto',
           useNewSession,
@@ -55,7 +55,7 @@ export const settingsPanel: Panel = {
         h(
           'p',
           { class: 'soft' },
-          'Threads, kernels and kinds of keys and values are under Inspect.',
+          'Threads, kernels and the kinds of keys and values are under Inspect.',
         ),
       ),
       button('Back to the defaults', () => {

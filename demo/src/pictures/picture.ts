@@ -21,9 +21,9 @@ export function isPicture({ type }: File): boolean {
 /** @throws Error with a message that follows the file's name in a sentence: "… is a GIF". */
 export async function takePicture(file: File): Promise<Picture> {
   if (file.size > maxBytes) throw new Error('has more than 100 MB');
-  if (await isGif(file)) throw new Error('is a GIF; take one of its pictures as PNG or JPEG');
+  if (await isGif(file)) throw new Error('is a GIF; save one of its frames as PNG or JPEG');
   const bitmap = await createImageBitmap(file).catch(() => {
-    throw new Error('is no picture that this browser can read, or it is damaged or too large');
+    throw new Error('is not a picture that this browser can read, or it is damaged or too large');
   });
   try {
     const isFine = file.size <= maxKeptBytes && readTypes.includes(file.type);
@@ -40,7 +40,7 @@ export function scaled(bitmap: ImageBitmap, maxSide: number): Promise<Blob> {
   const sideOf = (side: number) => Math.max(1, Math.round(side * scale));
   const canvas = new OffscreenCanvas(sideOf(width), sideOf(height));
   const context = canvas.getContext('2d');
-  if (!context) throw new Error('cannot be scaled down: this browser gives no canvas');
+  if (!context) throw new Error('cannot be scaled down: this browser provides no canvas');
   context.fillStyle = 'white';
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.imageSmoothingQuality = 'high';

@@ -17,6 +17,6 @@ export function readsPictures(model: OpenModel | undefined): model is WritingMod
 
 /** Why the open model reads no pictures. */
 export function whyNoPictures(model: OpenModel | undefined): string {
-  if (server.value) return 'the server takes text only';
+  if (server.value) return 'this page sends the server text only';
   return canWrite(model) ? 'this model reads text only' : 'no model is loaded that could read them';
 }

@@ -68,7 +68,7 @@ export class AnswerView {
     else this.#button.textContent = canAnswer ? `Answer with ${model.name}` : 'Answer';
     if (canAnswer || this.#controller) return;
     this.#hint.textContent =
-      'A chat model, loaded under its name at the top, can answer from these.';
+      'A chat model can answer from these: load one with the button at the top.';
   }
 
   async #answer(): Promise<void> {

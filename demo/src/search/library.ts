@@ -128,7 +128,7 @@ export class Library {
     const options = { prompt: prompts.query, truncate: true, signal };
     const [vector] = await embedder.embed([query], options);
     signal.throwIfAborted();
-    if (!vector) throw new Error('the model gave no vector for the query');
+    if (!vector) throw new Error('the model did not return a vector for the query');
     return vector;
   }
 

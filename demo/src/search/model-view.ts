@@ -76,7 +76,7 @@ function choicesView(): HTMLElement {
       'p',
       {},
       'Searching by meaning needs a small model of its own, one that turns passages into numbers. It ' +
-        'runs beside the model that you talk to, here in this page: your texts stay on this device.',
+        'runs in this page, next to the model that you talk to: your texts stay on this device.',
     ),
     list,
     h(

@@ -3,7 +3,7 @@
 /** @throws Error with a message for the visitor if the file is not a text. */
 export async function readText(file: File): Promise<string> {
   const text = decode(new Uint8Array(await file.arrayBuffer()));
-  if (text === undefined) throw new Error('the file holds no text');
+  if (text === undefined) throw new Error('the file does not contain text');
   return isHtml(file, text) ? textOfHtml(text) : text;
 }
 

@@ -49,7 +49,7 @@ export function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | 
 
 async function describe({ name, source }: ModelChoice, kinglet: Kinglet): Promise<OpenSearchModel> {
   const { info } = kinglet;
-  if (info.purpose === 'ranking') throw new Error('it ranks texts, and makes no embeddings');
+  if (info.purpose === 'ranking') throw new Error('it ranks texts and does not make embeddings');
   const file = firstFile(source);
   const fileName = fileNameOf(file instanceof File ? file.name : String(file));
   const { architecture, nParameters, embeddingSize: size, pooling = 'mean' } = info;

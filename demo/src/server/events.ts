@@ -20,10 +20,10 @@ export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerato
   for await (const data of eventsOf(body)) {
     if (data === '[DONE]') return;
     const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error) throw new Error(`The server says: ${chunk.error.message}`);
+    if (chunk.error) throw new Error(`The server reports: ${chunk.error.message}`);
     yield chunk;
   }
-  throw new Error('The server broke off in the middle of its answer');
+  throw new Error('The server stopped in the middle of its answer');
 }
 
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {

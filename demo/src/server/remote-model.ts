@@ -45,14 +45,16 @@ export class RemoteModel implements Writer {
     const response = await ask(new URL('models', address), key, {});
     const { data } = (await response.json()) as { data: ListedModel[] };
     const [model] = data;
-    if (!model) throw new Error('The server has no model');
+    if (!model) throw new Error('The server does not name a model');
     return new RemoteModel(address, key, model);
   }
 
   async answer({ exchange, before, kept, signal }: Task): Promise<Ending> {
     const isChat = exchange.mode === 'chat';
     if (isChat && countPictures([...before, exchange]) > 0) {
-      throw new Error('There are pictures in this conversation, and the server takes text only');
+      throw new Error(
+        'This conversation contains pictures, and this page sends the server text only',
+      );
     }
     const said = isChat
       ? { messages: messagesOf(exchange, before) }
@@ -67,7 +69,7 @@ export class RemoteModel implements Writer {
         throw error;
       },
     );
-    if (!response.body) throw new Error('The server sent no answer');
+    if (!response.body) throw new Error('The server sent an empty answer');
     return read(response.body, exchange);
   }
 }
@@ -113,7 +115,7 @@ async function ask(url: URL, key: string | undefined, request: RequestInit): Pro
   if (key !== undefined) headers.set('Authorization', `Bearer ${key}`);
   const response = await fetch(url, { ...request, headers }).catch((error: unknown) => {
     if (request.signal?.aborted) throw error;
-    throw new Error('The server does not answer', { cause: error });
+    throw new Error('The server does not respond', { cause: error });
   });
   if (response.ok) return response;
   const message = await errorOf(response);
@@ -122,10 +124,10 @@ async function ask(url: URL, key: string | undefined, request: RequestInit): Pro
 
 /** The server's error message if it sent one; else the status. */
 async function errorOf(response: Response): Promise<string> {
-  const status = `The server answers with status ${String(response.status)}`;
+  const status = `The server answered with status ${String(response.status)}`;
   try {
     const { error } = (await response.json()) as { error: { message: string } };
-    return `The server says: ${error.message}`;
+    return `The server reports: ${error.message}`;
   } catch {
     return status;
   }

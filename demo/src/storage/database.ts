@@ -42,7 +42,7 @@ export function completion(transaction: IDBTransaction): Promise<void> {
       resolve();
     };
     transaction.onabort = () => {
-      reject(transaction.error ?? new Error('the browser did not keep it'));
+      reject(transaction.error ?? new Error('the browser did not store it'));
     };
   });
 }
