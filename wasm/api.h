@@ -67,7 +67,7 @@ class EngineRequest {
   openai::ApiStatus read();
   openai::TextAnswer* text() { return std::get_if<openai::TextAnswer>(&asked_); }
   const openai::TextAnswer* text() const { return std::get_if<openai::TextAnswer>(&asked_); }
-  // Returns the chunks as a stream has them; "" if the answer is no stream.
+  // Returns the chunks as a stream has them; "" if the answer is not a stream.
   std::string events(const std::vector<Json>& chunks) const;
   // Returns an EngineRequestEvent.
   val read_event(const Result<AnswerEvent>& event);

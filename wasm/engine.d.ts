@@ -10,7 +10,7 @@ export interface EngineModule {
   /** Views of the heap are replaced when memory grows: read this again after every call. */
   readonly HEAPU8: Uint8Array;
   /**
-   * Asked in the midst of long calls whether the work with this id is cancelled. Only where nobody can
+   * Called during long calls: returns whether the work with this id is cancelled. Only where nobody can
    * write the cancelledIds() meanwhile.
    */
   isCancelled?: (id: number) => boolean;
@@ -75,7 +75,7 @@ export interface EngineHeader extends EngineHandle {
   storedBytes(): number;
   describe(): EngineFileDescription;
   /**
-   * Plans the memory that the model takes besides its file, and ends the header; delete() must still
+   * Plans the memory that the model takes in addition to its file, and ends the header; delete() must still
    * be called. Fails if the file is a part, or loading it would fail.
    */
   plan(kernels: string, nThreads: number, options: EngineSessionOptions): EngineResult<EnginePlan>;
@@ -178,7 +178,7 @@ export interface EngineModel extends EngineHandle {
   info(): EngineModelInfo;
   /** Names the model by its metadata, or the name of its file, or a path; "" if it has none. */
   useFileName(file: string): string;
-  /** Uses this chat template in place of the file's. Fails if it cannot be read. */
+  /** Uses this chat template instead of the file's. Fails if it cannot be read. */
   useTemplate(source: string): EngineResult<null>;
   /**
    * Runs the chat template. The texts are alternately the template's own text and text of the
@@ -191,7 +191,7 @@ export interface EngineModel extends EngineHandle {
   piece(id: number): string;
   /** The bytes of the token's text. */
   pieceBytes(id: number): Uint8Array;
-  /** Whether a chat template tells the model about tools. */
+  /** Whether a chat template describes tools to the model. */
   knowsTools(chatTemplate: string): boolean;
   /** Makes the prompt, and plans how the answer is constrained and read. */
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
@@ -211,7 +211,7 @@ export interface EngineModel extends EngineHandle {
   /** Reads a request of OpenAI's API. */
   newRequest(request: EngineRequestText): EngineAnswered<EngineRequest>;
   /**
-   * The tokens of a text, with the special tokens that the file asks for. A text that is too long
+   * The tokens of a text, with the special tokens that the file requires. A text that is too long
    * is cut if `cuts`; otherwise the call fails. It is cancelled when `id` is among the cancelledIds().
    */
   embeddingTokens(text: string, cuts: boolean, id: number): EngineResult<Int32Array>;
@@ -284,7 +284,7 @@ export interface EngineRequestText {
   id: number;
 }
 
-/** A text, or rows in place of tokens: see VisionPart. The rows may be empty. */
+/** A text, or rows instead of tokens: see VisionPart. The rows may be empty. */
 export interface EnginePicturePart extends EngineImageRows {
   text: string;
 }
@@ -317,7 +317,7 @@ export interface EngineRequest extends EngineHandle {
   storedPrompt(session: EngineSession): EngineStoredPrompt | undefined;
   /** The whole answer in JSON, when it is done. */
   answer(): string;
-  /** Whether vectors or scores are asked for: then encode() computes them. */
+  /** Whether vectors or scores are requested: then encode() computes them. */
   isEncoding(): boolean;
   encode(id: number, onEvent: (event: EngineAnswered<EngineRequestEvent>) => void): void;
   /** Whether the answer is sent as events while it is written. */
@@ -337,7 +337,7 @@ export interface EngineRequest extends EngineHandle {
 }
 
 export interface EngineRequestEvent {
-  /** Server-sent events; empty if the answer is no stream. */
+  /** Server-sent events; empty if the answer is not a stream. */
   events: string;
   /** Whether the choice is whole. */
   isLast: boolean;

@@ -26,7 +26,7 @@ export interface VisionReader extends EngineHandle {
   info(): VisionInfo;
   /** Fails with wrong_shape if the reader's rows are not as wide as the text model's. */
   checkFits(hiddenSize: number): EngineResult<null>;
-  /** The memory that a picture of that size needs, besides its pixels and its rows. */
+  /** The memory that a picture of that size needs in addition to its pixels and rows. */
   scratchBytes(width: number, height: number): EngineResult<number>;
   /** The address in the heap for the next picture's pixels: [height][width][3], 8 bits each. */
   reserve(width: number, height: number): EngineResult<number>;
@@ -43,7 +43,7 @@ export interface VisionReader extends EngineHandle {
   rows(part: number): EngineResult<Float32Array>;
 }
 
-/** A part of the text model's input: a text, or rows in place of tokens. */
+/** A part of the text model's input: a text, or rows instead of tokens. */
 export interface VisionPart {
   /** A text whose special tokens must be parsed. Empty if the part has rows. */
   text: string;

@@ -85,7 +85,7 @@ inline size_t count_characters(std::string_view text) {
   return n;
 }
 
-// Returns the text with U+FFFD in place of bytes that are not a character.
+// Returns the text with U+FFFD for bytes that are not a character.
 inline std::string replace_ill_formed(std::string_view text) {
   std::string out;
   while (!text.empty()) {

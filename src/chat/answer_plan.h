@@ -59,7 +59,8 @@ struct AnswerPlan {
 // calls or the JSON; otherwise a constrained answer has no thoughts.
 //
 // Errors: invalid_argument (a tool or the schema cannot be written as a grammar, or there is a
-// grammar beside another constraint), cancelled, and those of Grammar::parse() for a given grammar.
+// grammar together with another constraint), cancelled, and those of Grammar::parse() for a given
+// grammar.
 Result<AnswerPlan> plan_answer(const AnswerFormat& format, const AnswerDemands& demands,
                                std::string_view prompt, std::string_view prefix,
                                const Tokenizer& tokenizer);

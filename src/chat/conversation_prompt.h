@@ -62,12 +62,12 @@ struct ConversationPrompt {
   std::optional<uint32_t> n_kept = {};  // tokens that a context keeps when it drops its older half
   uint32_t n_opening = 0;               // tokens of the system messages and tools; 0: not counted
 
-  // Gives the generation what it needs beside the tokens.
+  // Gives the generation what it needs in addition to the tokens.
   void prepare(GenerationOptions& options);
 };
 
 // Errors: those of `lay_out`; cancelled; unsupported_feature (the template leaves out a picture, or
-// repeats it). A prompt that is too long is no error here.
+// repeats it). A prompt that is too long is not an error here.
 Result<ConversationPrompt> make_prompt(const ChatMessages& messages, const LayOut& lay_out,
                                        const Tokenizer& tokenizer, const PromptOptions& options);
 

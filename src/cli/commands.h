@@ -63,7 +63,7 @@ struct ChatOptions : AnswerOptions {
   std::string system;
   ImageOptions images;        // of the first message
   std::string format;         // a built-in chat format; "": the file's template
-  std::string chat_template;  // path of a Jinja file, used in place of both
+  std::string chat_template;  // path of a Jinja file, used instead of both
   std::string tools;          // path of a JSON file: a list of tools as in OpenAI's API; "": none
   std::string tool_choice;    // auto, none, required or a tool's name; "": auto
   bool thinking = true;
@@ -76,7 +76,7 @@ struct PrepareOptions {
   std::string system;         // path of a text file, the system message; "": none
   std::string messages;       // path of a JSON file: a list of messages; "": none
   std::string tools;          // path of a JSON file: a list of tools as in OpenAI's API; "": none
-  std::string chat_template;  // path of a Jinja file, used in place of the model's
+  std::string chat_template;  // path of a Jinja file, used instead of the model's
   std::string output;
 };
 
@@ -128,7 +128,7 @@ struct ServeOptions {
   std::string cors;           // origin whose pages may send requests
   std::string page;           // folder of a page; "": the demo page, if it was built
   std::string mmproj;         // the file that reads pictures; "": pictures are not supported
-  std::string chat_template;  // path of a Jinja file, used in place of the model's
+  std::string chat_template;  // path of a Jinja file, used instead of the model's
   uint32_t n_parallel = 4;
   uint32_t n_queue = 64;
   uint32_t pool = 0;  // positions that all answers share; 0: n_parallel contexts

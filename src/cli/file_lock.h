@@ -12,7 +12,7 @@ namespace kinglet::cli {
 // Held until it is destroyed. A process that ends gives up its locks, however it ends.
 class FileLock {
  public:
-  // Locks the file at `path` (UTF-8), which need not exist, by a file PATH.lock beside it. While
+  // Locks the file at `path` (UTF-8), which need not exist, by a file PATH.lock next to it. While
   // another process holds the lock, `on_busy` is called again and again: if it returns true, waits
   // for a moment; if false, gives up. Errors: io (given up, or PATH.lock cannot be created).
   static Result<FileLock> take(const std::string& path, const std::function<bool()>& on_busy);

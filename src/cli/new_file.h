@@ -1,4 +1,4 @@
-// A file that is written beside its place and moved there when it is complete. What was there
+// A file that is written next to its place and moved there when it is complete. What was there
 // before stays until then, whatever goes wrong.
 #pragma once
 

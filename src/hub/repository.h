@@ -18,7 +18,7 @@ bool is_gguf_name(std::string_view path);
 bool is_plain_path(std::string_view path);
 
 // Returns the paths of the files in the hub's listing, without those that are not plain.
-// Errors: io (`json` is no such listing).
+// Errors: io (`json` is not such a listing).
 Result<std::vector<std::string>> hub_paths(std::string_view json);
 
 // Returns the path of the model of a weight type; of a split model the first part. Without a type,

@@ -73,7 +73,7 @@ class Json {
   size_t size() const;
   bool empty() const { return size() == 0; }
 
-  // Returns the member's value; null if there is none, or this is no object.
+  // Returns the member's value; null if there is none, or this is not an object.
   const Json* find(std::string_view name) const;
   Json* find(std::string_view name) { return const_cast<Json*>(std::as_const(*this).find(name)); }
   bool contains(std::string_view name) const { return find(name) != nullptr; }
@@ -81,7 +81,7 @@ class Json {
   const std::string* find_string(std::string_view name) const;
   // The same; "" if it is none.
   std::string_view text_of(std::string_view name) const;
-  // Returns the member's value; JSON's null if there is none, or this is no object.
+  // Returns the member's value; JSON's null if there is none, or this is not an object.
   const Json& operator[](std::string_view name) const;
 
   // The same for an object, or null, which becomes an object; but a member that was missing is new.

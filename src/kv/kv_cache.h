@@ -25,7 +25,7 @@ namespace kinglet {
 // A step that fails calls rollback(), which restores the cache. Steps allocate no memory.
 //
 // A cache with a window gives back the pages that no later token sees and no place needs (see
-// WindowPlaces), but for kWindowSpare positions before those that are seen. reachable() returns
+// WindowPlaces), except for kWindowSpare positions before those that are seen. reachable() returns
 // where the cache can be cut.
 //
 // `layer` is an index of the store's layers, `head` an index of the layer's heads.

@@ -22,7 +22,7 @@ namespace kinglet {
 constexpr uint64_t kCheckpointBudget = uint64_t{96} << 20;
 constexpr uint32_t kFewestCheckpoints = 2;
 
-// The states besides the checkpoints: the one that a step reads, the one that a step writes, and
+// The states other than the checkpoints: the one that a step reads, the one that a step writes, and
 // the one that a call of several steps goes back to if it fails.
 constexpr uint32_t kWorkingStates = 3;
 

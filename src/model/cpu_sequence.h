@@ -20,7 +20,7 @@ Result<std::shared_ptr<KvStore>> make_kv_store(const Model& model, uint32_t n_po
 
 class CpuSequence final : public Sequence {
  public:
-  // What create() would allocate, for a pool of n_threads. Errors: those of create(), but for
+  // What create() would allocate, for a pool of n_threads. Errors: those of create(), except
   // out_of_memory.
   static Result<SequenceBytes> bytes_of(const Model& model, size_t n_threads,
                                         const SequenceOptions& options);

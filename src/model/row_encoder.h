@@ -27,8 +27,8 @@ namespace kinglet {
 class RowEncoder {
  public:
   // n_rows: the most rows; n_batch: rows that are computed together; `others`: the scratch memory
-  // of what runs in the steps besides the model's blocks. The model and the pool must outlive the
-  // encoder. ErrorCode::out_of_memory.
+  // of what else runs in the steps, other than the model's blocks. The model and the pool must
+  // outlive the encoder. ErrorCode::out_of_memory.
   static Result<RowEncoder> create(const Model& model, ThreadPool& pool, uint32_t n_rows,
                                    uint32_t n_batch, const ScratchNeeds& others = {});
 

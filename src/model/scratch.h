@@ -27,7 +27,8 @@ struct Scratch : ProjectionScratch {
   Scratch() = default;
 
   // n_threads: the size of the pool on which steps will run. n_logit_rows: the most rows of logits,
-  // if the model generates text. `others`: what runs in the steps besides the model's blocks.
+  // if the model generates text. `others`: what else runs in the steps, other than the model's
+  // blocks.
   static Result<Scratch> create(const Model& model, uint32_t n_batch, size_t n_threads,
                                 uint32_t n_logit_rows = kMostLogitRows,
                                 const ScratchNeeds& others = {});

@@ -89,7 +89,7 @@ class TensorTaker {
 Result<const float*> take_bias(TensorTaker& tensors, const std::string& stem, uint64_t n,
                                Presence presence);
 
-// Takes what goes with the matrix "STEM.weight", besides its bias: the scale and the bounds.
+// Takes what goes with the matrix "STEM.weight", other than its bias: the scale and the bounds.
 Status take_factors(TensorTaker& tensors, std::string_view stem, Linear& linear);
 
 // Takes "STEM.weight" [n_rows][n_columns], with its bias, its scale and its bounds.

@@ -93,7 +93,7 @@ class AnswerWriter {
 class ChoicesWriter : public AnswerWriter {
  public:
   Json whole() const override;
-  // The chunk of the usage, if the request asks for it, and the mark of the end.
+  // The chunk of the usage, if it is requested, and the mark of the end.
   std::string last_events() const override;
 
  protected:

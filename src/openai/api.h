@@ -19,7 +19,7 @@
 
 namespace kinglet::openai {
 
-// The paths that are asked by POST, without "/v1".
+// The paths of POST requests, without "/v1".
 constexpr std::string_view kEndpoints[] = {"/chat/completions",
                                            "/chat/completions/input_tokens",
                                            "/completions",

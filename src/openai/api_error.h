@@ -19,7 +19,7 @@ struct ApiError {
   std::string code = {};   // "": none
 };
 
-// The error for a request that is wrong, or asks for something that is not supported.
+// The error for a request that is invalid or needs something that is not supported.
 ApiError invalid(std::string message, std::string param = "");
 
 // Converts an error of the engine: to a client error (400) if the request caused it, otherwise to a

@@ -1,5 +1,5 @@
 // Builds the output of a response of OpenAI's Responses API, item after item, while the answer is
-// generated, and tells it as the events of a stream.
+// generated, and reports it as the events of a stream.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Writes GBNF. Every expression from here can be put into a sequence or repeated without brackets.
-// An empty string is no expression: it stands for what matches nothing, or is absent.
+// An empty string is not an expression: it stands for one that is absent or matches nothing.
 #pragma once
 
 #include <cstdint>

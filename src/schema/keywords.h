@@ -112,7 +112,7 @@ std::string below(std::string_view at, std::string_view keyword, size_t index);
 // Refuses schemas of too many properties or values.
 void check_size(const Json& schema, Refusal& refusal);
 
-// Calls visit() for every member of every object in the schema, and goes on into those for which it
+// Calls visit() for every member of every object in the schema, and continues in those for which it
 // returns true. `at`: the object's place.
 void visit_members(const Json& schema,
                    const std::function<bool(std::string_view at, std::string_view keyword,

@@ -31,7 +31,7 @@ struct SchemaOptions {
 // It may allow less than the schema, but never more, except that "uniqueItems" is not checked where
 // there are too many different items: named properties come in the order of the schema and before
 // others, tuples are complete unless "minItems" says otherwise, and numbers have at most 15 digits.
-// Words that are no keywords of JSON Schema limit nothing.
+// Words that are not keywords of JSON Schema have no effect.
 //
 // ErrorCode::invalid_argument names the place and the keyword that is not supported: "the JSON
 // schema, at #/items: …". It takes a time that is proportional to the schema's size, or refuses the

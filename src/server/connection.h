@@ -1,5 +1,5 @@
 // One client's connection, which the HTTP library reads and writes. It has a deadline for the whole
-// request, even if its bytes arrive slowly, and can tell that the client has gone.
+// request, even if its bytes arrive slowly, and can detect that the client has gone.
 #pragma once
 
 #include <httplib.h>
@@ -28,7 +28,7 @@ class Connection : public httplib::Stream {
   void begin_answer(bool knows_interim);
 
   // Whether the client has left. A client may end its side of the connection and still wait for the
-  // answer. The two are told apart by what is sent: the system of a client that has left refuses
+  // answer. What is sent distinguishes the two: the system of a client that has left refuses
   // it. So such a client gets an interim response (102) until the answer begins. May be called on
   // two threads while no part of the answer is sent.
   bool is_gone();

@@ -23,7 +23,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Called when nobody waits for the results any more.
+  // Called when nobody waits for the results any longer.
   void cancel() { cancelled_.store(1, std::memory_order_relaxed); }
   Cancellation cancellation() const { return {&cancelled_, 1}; }
 

@@ -32,7 +32,7 @@ struct Metrics {
   Counter encoded_tokens = 0;    // of texts whose vectors or scores were computed
   Counter pictures = 0;          // pictures computed; one whose rows were kept is not counted again
   Counter refused = 0;           // requests that found the queue full
-  Counter cancelled = 0;         // answers that nobody waited for to their end
+  Counter cancelled = 0;         // answers whose client left before their end
   Counter decoding_steps = 0;    // passes through the model that computed sampled tokens
   Counter decoded_tokens = 0;    // … and the number of tokens that they computed
   Counter requests = 0;          // requests that wait or are answered now

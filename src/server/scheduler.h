@@ -22,8 +22,8 @@
 
 namespace kinglet::server {
 
-// Decodes the bytes of a picture file. Called on any thread. `stops` tells again and again whether
-// to stop, which is ErrorCode::cancelled.
+// Decodes the bytes of a picture file. Called on any thread. `stops` is called repeatedly and
+// returns whether to stop, which is ErrorCode::cancelled.
 using Decoder =
     std::function<Result<Picture>(const std::string& file, const std::function<bool()>& stops)>;
 

@@ -1,4 +1,4 @@
-// A server of OpenAI's API with one model, which runs until it is told to stop.
+// A server of OpenAI's API with one model, which runs until it is stopped.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace kinglet::server {
 
 struct ServerOptions {
   std::string name;           // of the model
-  std::string chat_template;  // used in place of the file's; "": none
+  std::string chat_template;  // used instead of the file's; "": none
   SamplerOptions sampling;
   SchedulerOptions scheduler;
   HttpOptions http;

@@ -1,4 +1,4 @@
-// The system's sockets under POSIX's names, most of which winsock has too.
+// The system's sockets under POSIX's names, which are mostly those of winsock, too.
 #pragma once
 
 #include <httplib.h>  // socket_t, and winsock's headers in the right order

@@ -1,4 +1,4 @@
-// The signals that tell a server to end: SIGINT or SIGTERM; Ctrl-C or Ctrl-Break on Windows.
+// The signals that end a server: SIGINT or SIGTERM; Ctrl-C or Ctrl-Break on Windows.
 #pragma once
 
 #include <chrono>

@@ -17,7 +17,7 @@ struct ImagePrompt {
   std::vector<SharedImage> images;  // the pictures of these rows, tile by tile
 };
 
-// Returns the tokens of the text, with the parts of a picture in place of each `marker`. The text
+// Returns the tokens of the text, with the parts of a picture instead of each `marker`. The text
 // between two markers is encoded by itself, as in llama.cpp's tools/mtmd. `plain`: ranges of the
 // text in which control tokens are not recognized. ErrorCode::invalid_argument if the numbers of
 // pictures and markers differ.

@@ -20,7 +20,7 @@ struct MemoryPlan {
   uint64_t encoder = 0;   // for the longest text; 0 for a model that makes text
 };
 
-// `outline`: see GgufFile::outline(). A file without weights needs nothing besides itself.
+// `outline`: see GgufFile::outline(). A file without weights needs no further memory.
 // Errors: those of bind_weights and CpuSequence::bytes_of().
 Result<MemoryPlan> plan_memory(GgufFile outline, const KernelSet& kernels, size_t n_threads,
                                const SequenceOptions& options);

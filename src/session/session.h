@@ -210,7 +210,7 @@ class Session {
   std::vector<TokenId> tokens_;  // [n_positions], with room for n_ctx; sequence_ may have fewer
   ContextImages images_;
   std::optional<Appending> appending_;
-  uint32_t last_row_ = 0;  // of the logits: the one after the last token that is no guess
+  uint32_t last_row_ = 0;  // of the logits: the one after the last token that is not a guess
   Guesses guesses_;        // room for those of a step
 };
 

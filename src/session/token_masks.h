@@ -21,7 +21,7 @@ class TokenMasks {
   // Returns the tokens that a text may go on with: those that the grammar takes by their ids, those
   // whose bytes it takes, and where the text is complete, those that end generation. The result is
   // valid until the next call. All calls must be with the same matcher. `state` gets another number
-  // if the matcher is full. `drops_space`: a token's first space is no part of the text.
+  // if the matcher is full. `drops_space`: a token's first space is not part of the text.
   const TokenSet& after(GrammarMatcher& matcher, State& state, bool drops_space);
 
  private:

@@ -20,7 +20,7 @@ struct AnsweredCall {
 
 // Returns for each message the call whose result it is: the latest one with its id; or, if there
 // are no ids, the one at the same place in the latest message with calls. If the id is unknown, the
-// result belongs to that message, but to no known tool. nullopt: it is no result of a call.
+// result belongs to that message, but not to a known tool. nullopt: it is not the result of a call.
 std::vector<std::optional<AnsweredCall>> answered_calls(const Json& messages,
                                                         const Cancellation& cancellation = {});
 

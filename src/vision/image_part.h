@@ -1,4 +1,4 @@
-// The input for a text model that is made of a picture: rows in place of tokens, and the text
+// The input for a text model that is made of a picture: rows instead of tokens, and the text
 // around them.
 #pragma once
 

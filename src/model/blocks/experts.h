@@ -33,7 +33,7 @@ void choose_experts(std::span<const float> logits, const Routing& routing,
                     std::span<ExpertChoice> choices);
 
 // Tensors: "ffn_gate_inp" and, if the file has it, "exp_probs_b.bias"; "ffn_gate_exps",
-// "ffn_up_exps" and "ffn_down_exps" of all experts, or "ffn_gate_up_exps", gates first, in place of
+// "ffn_up_exps" and "ffn_down_exps" of all experts, or "ffn_gate_up_exps", gates first, instead of
 // the first two; without gates, "ffn_up_exps" and "ffn_down_exps"; the shared expert, if there is
 // one, and "ffn_gate_inp_shexp", if tokens have a gate for it.
 class Experts : public Block {

@@ -31,7 +31,7 @@ struct CallMarks {
 struct AnswerFormat {
   std::optional<ThoughtMarks> thoughts;  // nullopt: the template has no marks of thoughts
   CallMarks calls;
-  bool knows_tools = false;  // whether the template tells the model about tools
+  bool knows_tools = false;  // whether the template describes tools to the model
 
   // Whether the end of `prompt` begins a thought.
   bool is_thinking_after(std::string_view prompt) const;
@@ -51,7 +51,7 @@ struct MarkToken {
 std::vector<MarkToken> mark_tokens(const AnswerFormat& format, const Tokenizer& tokenizer);
 
 // Returns the format of `chat_template`, a Jinja program. If the template does not use tools, its
-// user has to tell the model about them, and the format of calls is Hermes'.
+// user has to describe them to the model, and the format of calls is Hermes'.
 AnswerFormat find_answer_format(std::string_view chat_template);
 
 }  // namespace kinglet

@@ -15,21 +15,21 @@ enum ValueTypes : uint8_t {
   kNullType = 1,
   kBooleanType = 2,
   kIntegerType = 4,
-  kNumberType = 8,  // that is no integer
+  kNumberType = 8,  // that is not an integer
   kStringType = 16,
   kArrayType = 32,
   kObjectType = 64,
   kAnyType = 127,
 };
 
-// A parameter whose value may be a string or something else. A text is a string if it is no value
-// of the other types.
+// A parameter whose value may be a string or something else. A text is a string if it is not a
+// value of the other types.
 struct MixedParameter {
   std::string name;
   uint8_t types = kAnyType;
 };
 
-// A tool that the model was told about. Parameters that are not listed may have any type.
+// A tool that was described to the model. Parameters that are not listed may have any type.
 struct KnownTool {
   std::string name;
   std::vector<std::string> text_parameters = {};  // strings, whatever the text looks like
@@ -70,7 +70,7 @@ struct CallPrefix {
 bool is_json_object(std::string_view text);
 
 // Reads the call that `text` begins with. `quote` is a mark around strings, in addition to the
-// usual quotes. JSON is read in every syntax, because a model may have been told to write JSON.
+// usual quotes. JSON is read in every syntax, because a model may have been asked to write JSON.
 CallPrefix read_call(CallSyntax syntax, std::string_view text, std::string_view quote,
                      const std::vector<KnownTool>& tools);
 

@@ -151,7 +151,7 @@ class Value {
   size_t weight() const { return content_ ? content_->weight : 0; }
   // The number of items or entries.
   size_t n_inside() const;
-  // About how many bytes the value itself takes, besides the values in it.
+  // About how many bytes the value itself takes, without the values in it.
   size_t n_own_bytes() const;
   bool holds_space() const { return content_ && content_->holds_space; }
 

@@ -131,7 +131,7 @@ async function remove(store: CacheStore, name: string): Promise<void> {
       if (wait === undefined) {
         throw new KingletError('cache_unavailable', `the file is in use: ${messageOf(error)}`);
       }
-      // A worker releases its files a moment after it was told to end.
+      // A worker releases its files a moment after it is ended.
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }

@@ -30,11 +30,11 @@ export function controllerOf({ signal }: RequestOptions): AbortController {
 }
 
 /** The error that the engine describes as OpenAI's API does. */
-export interface ToldError {
+export interface ErrorBody {
   error: { message: string; code: string | null };
 }
 
-export function errorOf({ error: { message, code } }: ToldError): KingletError {
+export function errorOf({ error: { message, code } }: ErrorBody): KingletError {
   const known = code === 'context_length_exceeded' ? 'prompt_too_long' : code;
   return new KingletError((known ?? 'invalid_argument') as KingletErrorCode, message);
 }
@@ -47,7 +47,7 @@ async function* chunksOf<Chunk>(events: ReadableStream<string>): AsyncGenerator<
       if (done) return;
       for (const data of dataOf(value)) {
         if (data === '[DONE]') return;
-        const chunk = JSON.parse(data) as Chunk | ToldError;
+        const chunk = JSON.parse(data) as Chunk | ErrorBody;
         if (isError(chunk)) throw errorOf(chunk);
         yield chunk;
       }
@@ -65,6 +65,6 @@ function dataOf(events: string): string[] {
     .map((line) => line.slice(mark.length));
 }
 
-function isError(chunk: unknown): chunk is ToldError {
+function isError(chunk: unknown): chunk is ErrorBody {
   return typeof chunk === 'object' && chunk !== null && 'error' in chunk;
 }

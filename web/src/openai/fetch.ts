@@ -47,7 +47,7 @@ function responseOf(answer: ApiAnswer): Response {
   });
 }
 
-/** The status is sent already when a stream fails: its last event tells the error. */
+/** The status is sent already when a stream fails: its last event reports the error. */
 function bytesOf(events: ReadableStream<string>): ReadableStream<Uint8Array> {
   const reader = events.getReader();
   const encoder = new TextEncoder();

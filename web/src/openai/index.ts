@@ -1,7 +1,7 @@
 import { checkedFlag, jsonOf } from '../options.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { AnswerStream, controllerOf, errorOf } from './answer-stream.ts';
-import type { ToldError } from './answer-stream.ts';
+import type { ErrorBody } from './answer-stream.ts';
 import type { OpenAI } from './client-types.ts';
 import type { OpenAIOptions, RequestOptions } from './types.ts';
 
@@ -20,7 +20,7 @@ export type * from './types.ts';
  * ```
  *
  * All answers run in the session that the model has from the start, one after the other. A request
- * that asks for something unsupported rejects with `invalid_argument`: no such part is left out.
+ * that needs something unsupported rejects with `invalid_argument`: unsupported parts are never ignored.
  */
 export function openAI(model: Kinglet, { trustContent = false }: OpenAIOptions = {}): OpenAI {
   const at = (path: string) => ({
@@ -31,9 +31,9 @@ export function openAI(model: Kinglet, { trustContent = false }: OpenAIOptions =
       const request = { method: 'POST', path, body, trustContent: trusts };
       const answer = await model.ask(request, controller.signal);
       if (answer.events) return new AnswerStream(controller, answer.events);
-      const told = JSON.parse(answer.body) as object;
-      if (answer.status !== 200) throw errorOf(told as ToldError);
-      return told;
+      const reply = JSON.parse(answer.body) as object;
+      if (answer.status !== 200) throw errorOf(reply as ErrorBody);
+      return reply;
     },
   });
   return {

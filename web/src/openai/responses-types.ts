@@ -58,9 +58,9 @@ export interface ResponseParams extends OwnSamplingParams {
   max_output_tokens?: number | null | undefined;
   temperature?: number | null | undefined;
   top_p?: number | null | undefined;
-  /** How many alternatives to return for each token, if `include` asks for logprobs. */
+  /** How many alternatives to return for each token, if `include` requests logprobs. */
   top_logprobs?: number | null | undefined;
-  /** "message.output_text.logprobs" asks for the tokens' logprobs; other values have no effect. */
+  /** "message.output_text.logprobs" requests the tokens' logprobs; other values have no effect. */
   include?: readonly string[] | null | undefined;
   text?: { format?: ResponseTextFormat; verbosity?: string | null } | undefined;
   tools?: readonly (ResponseFunctionTool | { type: string })[] | undefined;

@@ -237,7 +237,7 @@ export interface ChatCompletionChunk extends Answer {
     finish_reason: ChatFinishReason | null;
     logprobs: ChoiceLogprobs | null;
   }[];
-  /** If `stream_options` ask for it: in the last chunk, which has no choices; null in the others. */
+  /** If `stream_options` request it: in the last chunk, which has no choices; null in the others. */
   usage?: CompletionUsage | null;
 }
 

@@ -140,10 +140,10 @@ function progressTeller(
     ondownloadprogress: null,
   }) as DownloadMonitor;
   monitor(target);
-  let told = -1;
+  let reported = -1;
   return (share) => {
-    if (share <= told) return;
-    told = share;
+    if (share <= reported) return;
+    reported = share;
     const event: DownloadProgressEvent = Object.assign(new Event('downloadprogress'), {
       ...{ loaded: share, total: 1, lengthComputable: true },
     });

@@ -130,7 +130,10 @@ export class PromptSession extends EventTarget {
     options: LanguageModelPromptOptions = {},
   ): Promise<number> {
     return this.#exclusive(options, async () => {
-      const { messages } = told(readPrompt(input), constraintOf(options.responseConstraint));
+      const { messages } = withInstruction(
+        readPrompt(input),
+        constraintOf(options.responseConstraint),
+      );
       const before = await this.#count(this.#said());
       return (await this.#count([...this.#said(), ...messages])) - before;
     });
@@ -203,9 +206,9 @@ export class PromptSession extends EventTarget {
   ): Promise<string> {
     return this.#exclusive(options, async (signal) => {
       const constraint = constraintOf(options.responseConstraint);
-      const isTold = options.omitResponseConstraintInput !== true;
+      const isIncluded = options.omitResponseConstraintInput !== true;
       const read = readPrompt(input);
-      const { messages, prefix } = isTold ? told(read, constraint) : read;
+      const { messages, prefix } = isIncluded ? withInstruction(read, constraint) : read;
       await this.#makeRoom(messages);
       const turn = [...messages];
       const text = await this.#answer({ turn, prefix, constraint, signal, onText });
@@ -338,7 +341,10 @@ interface Asking {
 }
 
 /** Returns the prompt with the constraint's description added to the user's last message. */
-function told({ messages, prefix }: ReadPrompt, { instruction }: Constraint): ReadPrompt {
+function withInstruction(
+  { messages, prefix }: ReadPrompt,
+  { instruction }: Constraint,
+): ReadPrompt {
   const last = messages.findLastIndex(({ role }) => role === 'user');
   if (instruction === '' || last < 0) return { messages, prefix };
   const said = messages.map((message, i) =>

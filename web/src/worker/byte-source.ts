@@ -27,7 +27,7 @@ export interface Stored {
   open(): Promise<StoredFile>;
 }
 
-/** `broken`: the rest may arrive in another attempt; `useless`: these bytes are no model. */
+/** `broken`: the rest may arrive in another attempt; `useless`: these bytes are not a model. */
 export type Outcome = 'complete' | 'broken' | 'useless';
 
 export interface SourcePiece {

@@ -24,7 +24,7 @@ export async function listed(source: PostedSource, access: Access): Promise<List
 }
 
 /**
- * Returns the source, with a file in place of the hub's weight type: a model, or the file that reads
+ * Returns the source, with a file instead of the hub's weight type: a model, or the file that reads
  * pictures for it.
  *
  * @throws KingletError: not_found, io.

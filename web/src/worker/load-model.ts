@@ -59,7 +59,7 @@ export const maxAttempts = 3;
 
 /**
  * `sources`: one file, or all parts of a split model. Each is opened only when it is read. If the
- * one file is a part, its name tells the others.
+ * one file is a part, its name says those of the others.
  */
 export async function loadModel(
   sources: PostedSources,
@@ -380,7 +380,7 @@ class Progress {
 }
 
 /**
- * Returns whether an error means that the bytes are no model, not only that loading them failed.
+ * Returns whether an error means that the bytes are not a model, not only that loading them failed.
  */
 export function isAboutBytes(error: unknown): boolean {
   const others: KingletErrorCode[] = [

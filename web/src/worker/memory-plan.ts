@@ -15,7 +15,7 @@ const unplannedBytes = [4, 2, 1, 0.5].map((gibibytes) => gibibytes * 2 ** 30);
 
 /**
  * Returns the bytes to reserve: the first that the browser grants. `fileBytes`: those of the file
- * that will be in memory. `plan` is undefined if the engine cannot tell.
+ * that will be in memory. `plan` is undefined if the engine cannot say.
  *
  * @throws KingletError: too_large if the model cannot fit.
  */
