@@ -1,6 +1,7 @@
-// npm run lint: checks the formatting of C++ and of all other files, and ESLint's rules.
+// npm run lint: checks words, the formatting of C++ and of all other files, and ESLint's rules.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import './check-words.mjs';
 import { root, run, runBin } from './tools.mjs';
 
 run('scripts/setup', ['lint']);
