@@ -23,7 +23,7 @@ struct Reading {
   const Json& body;
   const ServedModel& model;
   const Look& look;
-  const Patience& patience;
+  const Deadline& deadline;
 };
 
 template <class Writer, class Request>
@@ -35,17 +35,17 @@ ApiResult<Asked> text_answer(ApiResult<Request> read, const ServedModel& model) 
 
 ApiResult<Asked> ask_chat(const Reading& given) {
   return text_answer<ChatWriter>(
-      read_chat_request(given.body, given.model, given.look, given.patience), given.model);
+      read_chat_request(given.body, given.model, given.look, given.deadline), given.model);
 }
 
 ApiResult<Asked> ask_completion(const Reading& given) {
   return text_answer<CompletionWriter>(
-      read_completion_request(given.body, given.model, given.patience), given.model);
+      read_completion_request(given.body, given.model, given.deadline), given.model);
 }
 
 ApiResult<Asked> ask_response(const Reading& given) {
   return text_answer<ResponseWriter>(
-      read_response_request(given.body, given.model, given.look, given.patience), given.model);
+      read_response_request(given.body, given.model, given.look, given.deadline), given.model);
 }
 
 // OpenAI's answer to POST /v1/responses/input_tokens.
@@ -55,16 +55,16 @@ ApiResult<Asked> told(const ApiResult<size_t>& n_tokens) {
 }
 
 ApiResult<Asked> count_chat(const Reading& given) {
-  return told(count_chat_tokens(given.body, given.model, given.look, given.patience));
+  return told(count_chat_tokens(given.body, given.model, given.look, given.deadline));
 }
 
 ApiResult<Asked> count_response(const Reading& given) {
-  return told(count_response_tokens(given.body, given.model, given.look, given.patience));
+  return told(count_response_tokens(given.body, given.model, given.look, given.deadline));
 }
 
 ApiResult<Asked> ask_embeddings(const Reading& given) {
   KINGLET_ASSIGN(EmbeddingRequest request,
-                 read_embedding_request(given.body, given.model, given.patience));
+                 read_embedding_request(given.body, given.model, given.deadline));
   EncodingWork work{{request.texts, request.pooling, request.dimensions, true}, {}};
   work.answer = [request = std::move(request)](const Rows& rows) {
     return embedding_answer(request, rows);
@@ -74,7 +74,7 @@ ApiResult<Asked> ask_embeddings(const Reading& given) {
 
 ApiResult<Asked> ask_rerank(const Reading& given) {
   KINGLET_ASSIGN(RerankRequest request,
-                 read_rerank_request(given.body, given.model, given.patience));
+                 read_rerank_request(given.body, given.model, given.deadline));
   EncodingWork work{{request.texts, Pooling::rank}, {}};
   work.answer = [request = std::move(request)](const Rows& rows) {
     return rerank_answer(request, rows);
@@ -91,9 +91,9 @@ static_assert(std::size(kReaders) == std::size(kEndpoints));
 
 }  // namespace
 
-ApiResult<Json> read_body(std::string_view text, const Patience& patience) {
-  auto body = parse_json(text, {.members = kMostMembers, .cancellation = patience.cancellation});
-  KINGLET_TRY(patience());
+ApiResult<Json> read_body(std::string_view text, const Deadline& deadline) {
+  auto body = parse_json(text, {.members = kMostMembers, .cancellation = deadline.cancellation});
+  KINGLET_TRY(deadline());
   if (!body.ok()) return invalid(body.error().message);
   if (!body.value().is_object()) return invalid("the body is not a JSON object");
   return std::move(body.value());
@@ -106,11 +106,11 @@ ApiError nothing_at(const std::string& method, const std::string& path) {
 }
 
 ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const Look& look, const Patience& patience) {
+                              const Look& look, const Deadline& deadline) {
   for (size_t i = 0; i < std::size(kEndpoints); ++i) {
     if (kEndpoints[i] != endpoint) continue;
-    auto asked = kReaders[i]({body, model, look, patience});
-    KINGLET_TRY(patience());  // says why something was cancelled
+    auto asked = kReaders[i]({body, model, look, deadline});
+    KINGLET_TRY(deadline());  // says why something was cancelled
     return asked;
   }
   return nothing_at("POST", std::string(endpoint));

@@ -11,9 +11,9 @@
 #include "answers/encoding_run.h"
 #include "json/json.h"
 #include "openai/api_error.h"
+#include "openai/deadline.h"
 #include "openai/encoding_answer.h"
 #include "openai/generation_request.h"
-#include "openai/patience.h"
 #include "openai/served_model.h"
 #include "openai/text_answer.h"
 
@@ -38,13 +38,13 @@ struct EncodingWork {
 using Asked = std::variant<Json, TextAnswer, EncodingWork>;
 
 // Reads the body of a request: the text of a JSON object.
-ApiResult<Json> read_body(std::string_view text, const Patience& patience = {});
+ApiResult<Json> read_body(std::string_view text, const Deadline& deadline = {});
 
 // The error for an address where nothing is.
 ApiError nothing_at(const std::string& method, const std::string& path);
 
 // Reads a request to one of kEndpoints.
 ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const Look& look, const Patience& patience = {});
+                              const Look& look, const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

@@ -107,7 +107,7 @@ ApiStatus read_response_format(Fields& fields, AnswerSchema& answer) {
 // Decides how the answer is constrained and read.
 ApiStatus plan(const ChosenTools& chosen, bool is_parallel, const AnswerSchema& answer_schema,
                const std::string& grammar, std::optional<int64_t> n_thinking,
-               std::string_view prompt_end, const ServedModel& model, const Patience& patience,
+               std::string_view prompt_end, const ServedModel& model, const Deadline& deadline,
                GenerationRequest& request) {
   AnswerDemands demands{.tools = chosen.tools,
                         .must_call = chosen.is_forced,
@@ -115,7 +115,7 @@ ApiStatus plan(const ChosenTools& chosen, bool is_parallel, const AnswerSchema& 
                         .schema = answer_schema.schema ? &*answer_schema.schema : nullptr,
                         .open_objects = answer_schema.has_open_objects,
                         .grammar = grammar,
-                        .cancellation = patience.cancellation};
+                        .cancellation = deadline.cancellation};
   if (n_thinking) demands.n_thinking_most = static_cast<uint32_t>(*n_thinking);
   auto answer = plan_answer(model.answer_format(!chosen.tools.empty()), demands, prompt_end, "",
                             model.tokenizer());
@@ -147,21 +147,21 @@ ApiResult<ChatMessages> with_pictures(const Json& given, const Look& look) {
 
 // Lays out some of the messages, with the other variables of the template.
 ApiResult<ChatText> lay_out(const Json& list, Json variables, const Json& tools,
-                            const ServedModel& model, const Patience& patience) {
-  KINGLET_TRY(patience());
-  KINGLET_ASSIGN(variables["messages"], read_messages(list, patience));
+                            const ServedModel& model, const Deadline& deadline) {
+  KINGLET_TRY(deadline());
+  KINGLET_ASSIGN(variables["messages"], read_messages(list, deadline));
   KINGLET_ASSIGN(ChatText laid_out,
-                 model.lay_out(std::move(variables), tools, patience.cancellation));
-  KINGLET_TRY(patience());
+                 model.lay_out(std::move(variables), tools, deadline.cancellation));
+  KINGLET_TRY(deadline());
   return laid_out;
 }
 
 ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json& variables,
                                         const Json& tools, const ServedModel& model,
-                                        const PromptOptions& options, const Patience& patience) {
+                                        const PromptOptions& options, const Deadline& deadline) {
   std::optional<ApiError> refusal;
   const LayOut lay_out_some = [&](const Json& list) -> Result<ChatText> {
-    auto laid_out = lay_out(list, variables, tools, model, patience);
+    auto laid_out = lay_out(list, variables, tools, model, deadline);
     if (laid_out.ok()) return std::move(laid_out.value());
     refusal = std::move(laid_out.error());
     return Error{ErrorCode::invalid_argument, refusal->message};
@@ -173,20 +173,20 @@ ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json
 
 // Reads a request whose prompt may be too long.
 ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel& model,
-                                            const Look& look, const Patience& patience) {
+                                            const Look& look, const Deadline& deadline) {
   KINGLET_TRY(model.check_makes_text());
   GenerationRequest request;
   Fields fields(body);
   KINGLET_TRY(read_generation_fields(fields, model, request));
   KINGLET_TRY(read_limits(fields, model, request));
   KINGLET_TRY(read_logprobs(fields, request));
-  KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields, patience));
+  KINGLET_ASSIGN(const ChosenTools chosen, read_tools(fields, deadline));
   KINGLET_ASSIGN(const bool is_parallel, read_is_parallel(fields, chosen));
   AnswerSchema schema;
   KINGLET_TRY(read_response_format(fields, schema));
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
-  KINGLET_TRY(patience());
+  KINGLET_TRY(deadline());
   KINGLET_ASSIGN(const OnFull on_full, read_on_full(fields));
   std::optional<int64_t> n_thinking;  // a field of other servers; OpenAI's API has none
   KINGLET_TRY(fields.take("max_thinking_tokens", n_thinking, 0, UINT32_MAX));
@@ -199,29 +199,29 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
                               .n_ctx = model.n_ctx(),
                               .max_tokens = request.options.max_tokens,
                               .counts_opening = model.caches_prompts(),
-                              .cancellation = patience.cancellation};
+                              .cancellation = deadline.cancellation};
   KINGLET_ASSIGN(ConversationPrompt prompt,
-                 prompt_of(messages, variables, chosen.tools, model, options, patience));
+                 prompt_of(messages, variables, chosen.tools, model, options, deadline));
   request.prompts.push_back({std::move(prompt.tokens), ""});
   prompt.prepare(request.options);
-  KINGLET_TRY(patience());
+  KINGLET_TRY(deadline());
   KINGLET_TRY(
-      plan(chosen, is_parallel, schema, grammar, n_thinking, prompt.end, model, patience, request));
+      plan(chosen, is_parallel, schema, grammar, n_thinking, prompt.end, model, deadline, request));
   return request;
 }
 
 }  // namespace
 
 ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                               const Look& look, const Patience& patience) {
-  KINGLET_ASSIGN(GenerationRequest request, read_unchecked(body, model, look, patience));
+                                               const Look& look, const Deadline& deadline) {
+  KINGLET_ASSIGN(GenerationRequest request, read_unchecked(body, model, look, deadline));
   KINGLET_TRY(check(request, model));
   return request;
 }
 
 ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
-                                    const Patience& patience) {
-  KINGLET_ASSIGN(const GenerationRequest request, read_unchecked(body, model, look, patience));
+                                    const Deadline& deadline) {
+  KINGLET_ASSIGN(const GenerationRequest request, read_unchecked(body, model, look, deadline));
   return request.prompts.front().tokens.size();
 }
 

@@ -9,14 +9,14 @@ namespace {
 constexpr uint32_t kUsualTokens = 16;
 
 ApiStatus read_prompts(Fields& fields, bool echoes, const ServedModel& model,
-                       const Patience& patience, GenerationRequest& request) {
+                       const Deadline& deadline, GenerationRequest& request) {
   KINGLET_ASSIGN(std::vector<std::vector<TokenId>> prompts,
                  read_texts(fields, "prompt", model, kMostPrompts,
                             [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
-                              KINGLET_TRY(patience());
+                              KINGLET_TRY(deadline());
                               return model.tokenizer().encode(
                                   text,
-                                  {.parse_special = true, .cancellation = patience.cancellation});
+                                  {.parse_special = true, .cancellation = deadline.cancellation});
                             }));
   const Json& given = *fields.find("prompt");
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -34,7 +34,7 @@ ApiStatus read_prompts(Fields& fields, bool echoes, const ServedModel& model,
 }  // namespace
 
 ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model,
-                                                     const Patience& patience) {
+                                                     const Deadline& deadline) {
   KINGLET_TRY(model.check_makes_text());
   GenerationRequest request;
   Fields fields(body);
@@ -53,7 +53,7 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
   KINGLET_ASSIGN(request.answer.grammar, parse_shared_grammar(grammar));
-  KINGLET_TRY(read_prompts(fields, echoes, model, patience, request));
+  KINGLET_TRY(read_prompts(fields, echoes, model, deadline, request));
   KINGLET_TRY(fields.check_all_known());
   KINGLET_TRY(check(request, model));
   return request;

@@ -53,7 +53,7 @@ const std::string* document_text(const Json& document) {
 }
 
 ApiStatus read_documents(Fields& fields, const std::string& query, const ServedModel& model,
-                         const Patience& patience, RerankRequest& request) {
+                         const Deadline& deadline, RerankRequest& request) {
   const Json* documents = fields.find("documents");
   bool returns_documents = false;
   KINGLET_TRY(fields.take("return_documents", returns_documents));
@@ -68,10 +68,10 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
   for (const Json& document : documents->as_array()) {
     const std::string* text = document_text(document);
     if (text == nullptr) return wrong_value("documents", document, "an array of strings");
-    KINGLET_TRY(patience());
+    KINGLET_TRY(deadline());
     KINGLET_ASSIGN(
         std::vector<TokenId> tokens,
-        ranking_tokens(model.loaded(), query, *text, TooLong::cut, patience.cancellation));
+        ranking_tokens(model.loaded(), query, *text, TooLong::cut, deadline.cancellation));
     request.texts.push_back(std::move(tokens));
     if (returns_documents) request.documents.push_back(*text);
   }
@@ -81,7 +81,7 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
 }  // namespace
 
 ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
-                                                   const Patience& patience) {
+                                                   const Deadline& deadline) {
   EmbeddingRequest request{.model = model.name()};
   Fields fields(body);
   fields.ignore({"user"});
@@ -91,10 +91,10 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
   KINGLET_ASSIGN(request.texts,
                  read_texts(fields, "input", model, kMostTexts,
                             [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
-                              KINGLET_TRY(patience());
+                              KINGLET_TRY(deadline());
                               KINGLET_ASSIGN(std::vector<TokenId> tokens,
                                              embedding_tokens(model.loaded(), text, TooLong::fail,
-                                                              patience.cancellation));
+                                                              deadline.cancellation));
                               return tokens;
                             }));
   KINGLET_TRY(fields.check_all_known());
@@ -108,7 +108,7 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
 }
 
 ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
-                                             const Patience& patience) {
+                                             const Deadline& deadline) {
   KINGLET_TRY(check_ranks(model.model().config()));
   RerankRequest request{.model = model.name()};
   Fields fields(body);
@@ -117,7 +117,7 @@ ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel
   std::string query;
   KINGLET_TRY(fields.take("query", query));
   if (query.empty()) return invalid("the query is missing", "query");
-  KINGLET_TRY(read_documents(fields, query, model, patience, request));
+  KINGLET_TRY(read_documents(fields, query, model, deadline, request));
   std::optional<int64_t> n_top = static_cast<int64_t>(request.texts.size());
   KINGLET_TRY(fields.take("top_n", n_top, 1, kMostTexts));
   request.n_top = std::min(request.texts.size(), static_cast<size_t>(*n_top));

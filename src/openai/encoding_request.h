@@ -8,7 +8,7 @@
 #include "json/json.h"
 #include "model/pooling.h"
 #include "openai/api_error.h"
-#include "openai/patience.h"
+#include "openai/deadline.h"
 #include "openai/served_model.h"
 
 namespace kinglet::openai {
@@ -32,10 +32,10 @@ struct RerankRequest {
 
 // POST /v1/embeddings
 ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
-                                                   const Patience& patience = {});
+                                                   const Deadline& deadline = {});
 
 // POST /v1/rerank: {query, documents, top_n, return_documents}
 ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
-                                             const Patience& patience = {});
+                                             const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

@@ -12,7 +12,7 @@
 #include "chat/answer_plan.h"
 #include "json/json.h"
 #include "openai/api_error.h"
-#include "openai/patience.h"
+#include "openai/deadline.h"
 #include "openai/served_model.h"
 #include "session/generation.h"
 #include "vision/image_part.h"
@@ -45,16 +45,16 @@ using Look = std::function<ApiResult<PartsOfPictures>(const std::vector<std::str
 
 // POST /v1/chat/completions
 ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                               const Look& look, const Patience& patience = {});
+                                               const Look& look, const Deadline& deadline = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/chat/completions/input_tokens).
 ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
-                                    const Patience& patience = {});
+                                    const Deadline& deadline = {});
 
 // POST /v1/completions
 ApiResult<GenerationRequest> read_completion_request(const Json& body, const ServedModel& model,
-                                                     const Patience& patience = {});
+                                                     const Deadline& deadline = {});
 
 // Returns the options of a choice: those of the first choice, with another seed.
 GenerationOptions options_of_choice(const GenerationRequest& request, uint32_t choice);

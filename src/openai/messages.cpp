@@ -45,7 +45,7 @@ ApiResult<std::string> text_of_part(const Json& part, const std::string& place) 
 }
 
 // Returns the content of a message: a text, or the joined parts.
-ApiResult<std::string> text_of(Fields& fields, const Patience& patience) {
+ApiResult<std::string> text_of(Fields& fields, const Deadline& deadline) {
   const Json* content = fields.find("content");
   std::string text;
   KINGLET_TRY(fields.take("refusal", text));  // what an assistant says instead of a content
@@ -55,7 +55,7 @@ ApiResult<std::string> text_of(Fields& fields, const Patience& patience) {
   if (!content->is_array()) return wrong_value(place, *content, "a string or an array of parts");
   text.clear();
   for (size_t i = 0; i < content->size(); ++i) {
-    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_TRY(deadline.check_cancelled());
     KINGLET_ASSIGN(const std::string part, text_of_part((*content)[i], cat(place, "[", i, "]")));
     text += part;
   }
@@ -84,14 +84,14 @@ ApiResult<Call> read_call(const Json& given, const std::string& place) {
   return call;
 }
 
-ApiResult<std::vector<Call>> read_calls(Fields& fields, const Patience& patience) {
+ApiResult<std::vector<Call>> read_calls(Fields& fields, const Deadline& deadline) {
   std::vector<Call> calls;
   const Json* given = fields.find("tool_calls");
   if (given == nullptr) return calls;
   const std::string place = fields.place_of("tool_calls");
   if (!given->is_array()) return wrong_value(place, *given, "an array of calls");
   for (size_t i = 0; i < given->size(); ++i) {
-    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_TRY(deadline.check_cancelled());
     const Json& one = (*given)[i];
     if (one["type"] == "custom") continue;
     KINGLET_ASSIGN(Call call, read_call(one, cat(place, "[", i, "]")));
@@ -101,7 +101,7 @@ ApiResult<std::vector<Call>> read_calls(Fields& fields, const Patience& patience
 }
 
 ApiResult<Message> read_message(const Json& given, const std::string& place,
-                                const Patience& patience) {
+                                const Deadline& deadline) {
   if (!given.is_object()) return wrong_value(place, given, "an object");
   Fields fields(given, place);
   // Clients give answers back with these fields, which repeat what the others say.
@@ -111,8 +111,8 @@ ApiResult<Message> read_message(const Json& given, const std::string& place,
   if (message.role.empty()) {
     return invalid(cat(place, " has no role"), fields.place_of("role"));
   }
-  KINGLET_ASSIGN(message.text, text_of(fields, patience));
-  KINGLET_ASSIGN(message.calls, read_calls(fields, patience));
+  KINGLET_ASSIGN(message.text, text_of(fields, deadline));
+  KINGLET_ASSIGN(message.calls, read_calls(fields, deadline));
   KINGLET_TRY(fields.take("reasoning_content", message.thoughts));
   KINGLET_TRY(fields.take("tool_call_id", message.tool_call_id));
   KINGLET_TRY(fields.take("name", message.name));
@@ -141,15 +141,15 @@ Json chat_message(const Message& message) {
 
 }  // namespace
 
-ApiResult<Json> read_messages(const Json& messages, const Patience& patience) {
+ApiResult<Json> read_messages(const Json& messages, const Deadline& deadline) {
   if (!messages.is_array() || messages.empty()) {
     return invalid("messages must be an array of at least one object", "messages");
   }
   Json made = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) {
-    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_TRY(deadline.check_cancelled());
     KINGLET_ASSIGN(const Message message,
-                   read_message(messages[i], cat("messages[", i, "]"), patience));
+                   read_message(messages[i], cat("messages[", i, "]"), deadline));
     made.push_back(chat_message(message));
   }
   return made;

@@ -165,14 +165,14 @@ ApiStatus add_item(const Json& item, const std::string& place, Json& messages) {
 
 }  // namespace
 
-ApiStatus add_input(const Json& input, const Patience& patience, Json& messages) {
+ApiStatus add_input(const Json& input, const Deadline& deadline, Json& messages) {
   if (input.is_string()) {
     messages.push_back({{"role", "user"}, {"content", input}});
     return {};
   }
   if (!input.is_array()) return invalid("input must be a string or an array of items", "input");
   for (size_t i = 0; i < input.size(); ++i) {
-    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_TRY(deadline.check_cancelled());
     KINGLET_TRY(add_item(input[i], cat("input[", i, "]"), messages));
   }
   return {};

@@ -140,13 +140,13 @@ ApiResult<Json> chat_tool(const Json& tool, const std::string& place) {
   return Json{{"type", "function"}, {"function", std::move(function)}};
 }
 
-ApiStatus add_tools(Fields& fields, const Patience& patience, Json& chat) {
+ApiStatus add_tools(Fields& fields, const Deadline& deadline, Json& chat) {
   const Json* given = fields.find("tools");
   if (given == nullptr) return {};
   if (!given->is_array()) return wrong_value("tools", *given, "an array of tools");
   Json tools = Json::array();
   for (size_t i = 0; i < given->size(); ++i) {
-    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_TRY(deadline.check_cancelled());
     KINGLET_ASSIGN(Json tool, chat_tool((*given)[i], cat("tools[", i, "]")));
     tools.push_back(std::move(tool));
   }
@@ -179,14 +179,14 @@ ApiStatus add_tool_choice(Fields& fields, Json& chat) {
   return {};
 }
 
-ApiStatus add_messages(Fields& fields, const Patience& patience, Json& chat) {
+ApiStatus add_messages(Fields& fields, const Deadline& deadline, Json& chat) {
   std::optional<std::string> instructions;
   KINGLET_TRY(fields.take("instructions", instructions));
   Json messages = Json::array();
   if (instructions) messages.push_back({{"role", "system"}, {"content", *instructions}});
   const Json* input = fields.find("input");
   static const Json nothing;
-  KINGLET_TRY(add_input(input == nullptr ? nothing : *input, patience, messages));
+  KINGLET_TRY(add_input(input == nullptr ? nothing : *input, deadline, messages));
   chat["messages"] = std::move(messages);
   return {};
 }
@@ -222,7 +222,7 @@ Json repeated_members(const Json& body) {
 
 }  // namespace
 
-ApiResult<Json> chat_body(const Json& body, const Patience& patience) {
+ApiResult<Json> chat_body(const Json& body, const Deadline& deadline) {
   KINGLET_ASSIGN(Json chat, shared_members(body));
   Fields fields(body);
   KINGLET_TRY(refuse_kept_answers(fields));
@@ -231,24 +231,24 @@ ApiResult<Json> chat_body(const Json& body, const Patience& patience) {
   KINGLET_TRY(add_logprobs(fields, chat));
   KINGLET_TRY(add_text_options(fields, chat));
   KINGLET_TRY(add_reasoning(fields, chat));
-  KINGLET_TRY(add_tools(fields, patience, chat));
+  KINGLET_TRY(add_tools(fields, deadline, chat));
   KINGLET_TRY(add_tool_choice(fields, chat));
-  KINGLET_TRY(add_messages(fields, patience, chat));
+  KINGLET_TRY(add_messages(fields, deadline, chat));
   return chat;
 }
 
 ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedModel& model,
-                                                 const Look& look, const Patience& patience) {
-  KINGLET_ASSIGN(const Json chat, chat_body(body, patience));
-  auto read = read_chat_request(chat, model, look, patience);
+                                                 const Look& look, const Deadline& deadline) {
+  KINGLET_ASSIGN(const Json chat, chat_body(body, deadline));
+  auto read = read_chat_request(chat, model, look, deadline);
   if (!read.ok()) return renamed(std::move(read.error()));
   return ResponseRequest{std::move(read.value()), repeated_members(body)};
 }
 
 ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& model,
-                                        const Look& look, const Patience& patience) {
-  KINGLET_ASSIGN(const Json chat, chat_body(body, patience));
-  auto count = count_chat_tokens(chat, model, look, patience);
+                                        const Look& look, const Deadline& deadline) {
+  KINGLET_ASSIGN(const Json chat, chat_body(body, deadline));
+  auto count = count_chat_tokens(chat, model, look, deadline);
   if (!count.ok()) return renamed(std::move(count.error()));
   return count;
 }

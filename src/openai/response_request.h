@@ -6,8 +6,8 @@
 
 #include "json/json.h"
 #include "openai/api_error.h"
+#include "openai/deadline.h"
 #include "openai/generation_request.h"
-#include "openai/patience.h"
 #include "openai/served_model.h"
 
 namespace kinglet::openai {
@@ -17,15 +17,15 @@ struct ResponseRequest : GenerationRequest {
 };
 
 ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedModel& model,
-                                                 const Look& look, const Patience& patience = {});
+                                                 const Look& look, const Deadline& deadline = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/responses/input_tokens).
 ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& model,
-                                        const Look& look, const Patience& patience = {});
+                                        const Look& look, const Deadline& deadline = {});
 
 // Returns the request of the chat API that has the same answer. Parameters that have the same name
 // there are checked by its reader only.
-ApiResult<Json> chat_body(const Json& body, const Patience& patience = {});
+ApiResult<Json> chat_body(const Json& body, const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

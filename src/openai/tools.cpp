@@ -123,14 +123,14 @@ ApiResult<ChosenTools> choose_by_name(const Json& tools, const Json& choice) {
 
 }  // namespace
 
-ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience) {
+ApiResult<ChosenTools> read_tools(Fields& fields, const Deadline& deadline) {
   const Json* given = fields.find("tools");
   const Json* choice = fields.find("tool_choice");
   Json tools = Json::array();
   if (given != nullptr && !given->is_array())
     return wrong_value("tools", *given, "an array of tools");
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
-    KINGLET_TRY(patience.check_cancelled());
+    KINGLET_TRY(deadline.check_cancelled());
     KINGLET_ASSIGN(Json tool, checked_tool((*given)[i], cat("tools[", i, "]")));
     tools.push_back(std::move(tool));
   }

@@ -3,8 +3,8 @@
 
 #include "json/json.h"
 #include "openai/api_error.h"
+#include "openai/deadline.h"
 #include "openai/fields.h"
-#include "openai/patience.h"
 
 namespace kinglet::openai {
 
@@ -15,6 +15,6 @@ struct ChosenTools {
 };
 
 // Reads "tools" and "tool_choice".
-ApiResult<ChosenTools> read_tools(Fields& fields, const Patience& patience = {});
+ApiResult<ChosenTools> read_tools(Fields& fields, const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

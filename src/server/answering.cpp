@@ -8,7 +8,7 @@
 namespace kinglet::server {
 namespace {
 
-// How often the patience is checked.
+// How often the deadline is checked.
 constexpr std::chrono::milliseconds kTick{50};
 
 // A job that somebody waits for is cancelled only when the server is stopped: status 503.
@@ -20,14 +20,14 @@ ApiError told_error(const Error& error) {
 
 // Submits the job and waits for its only result.
 template <class T, class J>
-ApiResult<T> result_of(Scheduler& scheduler, J job, const Patience& patience) {
+ApiResult<T> result_of(Scheduler& scheduler, J job, const Deadline& deadline) {
   const auto mailbox = std::make_shared<Mailbox<T>>();
   job.cancellation = mailbox->cancellation();
   job.deliver = [mailbox](Result<T> result) { mailbox->deliver(std::move(result)); };
   scheduler.submit(std::move(job));
   std::optional<Result<T>> result;
   while (!(result = mailbox->wait(kTick))) {
-    if (ApiStatus status = patience(); !status.ok()) {
+    if (ApiStatus status = deadline(); !status.ok()) {
       mailbox->cancel();
       return status.error();
     }
@@ -38,11 +38,11 @@ ApiResult<T> result_of(Scheduler& scheduler, J job, const Patience& patience) {
 
 }  // namespace
 
-Answering::Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, Patience patience)
+Answering::Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, Deadline deadline)
     : scheduler_(scheduler),
       metrics_(metrics),
       answer_(std::move(answer)),
-      patience_(std::move(patience)) {}
+      deadline_(std::move(deadline)) {}
 
 Answering::~Answering() {
   if (events_ != nullptr) events_->cancel();
@@ -52,9 +52,9 @@ Answering::~Answering() {
 ApiStatus Answering::advance(std::vector<Json>& chunks) {
   if (events_ == nullptr) begin_choice(chunks);
   std::optional<Result<AnswerEvent>> event;
-  while (!(event = events_->wait(kTick))) KINGLET_TRY(patience_());
+  while (!(event = events_->wait(kTick))) KINGLET_TRY(deadline_());
   if (Clock::now() >= next_check_) {
-    KINGLET_TRY(patience_());
+    KINGLET_TRY(deadline_());
     next_check_ = Clock::now() + kTick;
   }
   if (!event->ok()) {
@@ -77,13 +77,13 @@ void Answering::begin_choice(std::vector<Json>& chunks) {
       AnswerJob{work.prompt.tokens, std::move(work.options), work.plan, std::move(deliver)});
 }
 
-ApiResult<Rows> encode(Scheduler& scheduler, const Encoding& encoding, const Patience& patience) {
-  return result_of<Rows>(scheduler, EncodingJob{.encoding = encoding, .deliver = {}}, patience);
+ApiResult<Rows> encode(Scheduler& scheduler, const Encoding& encoding, const Deadline& deadline) {
+  return result_of<Rows>(scheduler, EncodingJob{.encoding = encoding, .deliver = {}}, deadline);
 }
 
 ApiResult<PictureParts> read_picture(Scheduler& scheduler, Picture picture,
-                                     const Patience& patience) {
-  return result_of<PictureParts>(scheduler, PictureJob{std::move(picture), {}, {}}, patience);
+                                     const Deadline& deadline) {
+  return result_of<PictureParts>(scheduler, PictureJob{std::move(picture), {}, {}}, deadline);
 }
 
 }  // namespace kinglet::server

@@ -16,7 +16,7 @@ namespace kinglet::server {
 class Answering {
  public:
   // The scheduler and the metrics must outlive the object.
-  Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, Patience patience);
+  Answering(Scheduler& scheduler, Metrics& metrics, TextAnswer answer, Deadline deadline);
 
   // Cancels the job that is not done. Counts an answer that is not whole and had no error.
   ~Answering();
@@ -35,17 +35,17 @@ class Answering {
   Scheduler& scheduler_;
   Metrics& metrics_;
   TextAnswer answer_;
-  Patience patience_;
+  Deadline deadline_;
   std::shared_ptr<Mailbox<AnswerEvent>> events_;  // of the current choice
-  Clock::time_point next_check_ = {};  // when to call patience_ again if events come quickly
+  Clock::time_point next_check_ = {};  // when to call deadline_ again if events come quickly
   bool has_failed_ = false;            // a job had an error
 };
 
 // Waits for the vectors or scores of the texts, and returns them.
-ApiResult<Rows> encode(Scheduler& scheduler, const Encoding& encoding, const Patience& patience);
+ApiResult<Rows> encode(Scheduler& scheduler, const Encoding& encoding, const Deadline& deadline);
 
 // Waits for the parts that show a picture to the text model, and returns them.
 ApiResult<PictureParts> read_picture(Scheduler& scheduler, Picture picture,
-                                     const Patience& patience);
+                                     const Deadline& deadline);
 
 }  // namespace kinglet::server

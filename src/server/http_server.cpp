@@ -21,7 +21,7 @@ namespace {
 // How long a request may take to arrive, headers and body.
 constexpr std::chrono::seconds kTimeToRead{10};
 
-// How long to wait for another request's picture before the patience is checked.
+// How long to wait for another request's picture before the deadline is checked.
 constexpr std::chrono::milliseconds kTimeToTry{50};
 
 constexpr std::string_view kOtherPaths[] = {"/health", "/metrics"};
@@ -277,7 +277,7 @@ void HttpServer::answer_post(std::string_view endpoint, const httplib::Request& 
   auto place = scheduler_.admit();
   if (!place)
     return set_error(response, unavailable("too many requests are waiting: try again later"));
-  Exchange exchange{response, patience_with(*current_connection),
+  Exchange exchange{response, deadline_of(*current_connection),
                     std::make_shared<Scheduler::Place>(std::move(*place))};
   const ApiStatus status = answer(endpoint, received.value(), exchange);
   if (!status.ok()) set_error(response, status.error());
@@ -347,7 +347,7 @@ ApiResult<std::string> HttpServer::receive_body(const httplib::Request& request,
   return body;
 }
 
-Patience HttpServer::patience_with(Connection& connection) const {
+Deadline HttpServer::deadline_of(Connection& connection) const {
   return {.check = [this, &connection, timeout = options_.timeout]() -> ApiStatus {
     if (connection.is_gone())
       return ApiError{.status = 499, .message = "the client closed the connection"};
@@ -374,14 +374,14 @@ void HttpServer::log(const httplib::Request& request, const httplib::Response& r
 // --- Answers
 // ---------------------------------------------------------------------------------------
 
-ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience& patience) {
+ApiResult<PictureParts> HttpServer::look(const std::string& file, const Deadline& deadline) {
   std::unique_lock lock(open_picture_, std::defer_lock);
-  while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(patience());
+  while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(deadline());
   ApiStatus waiting;
-  auto picture = (*scheduler_.decoder())(file, [&] { return !(waiting = patience()).ok(); });
+  auto picture = (*scheduler_.decoder())(file, [&] { return !(waiting = deadline()).ok(); });
   KINGLET_TRY(waiting);
-  KINGLET_TRY(patience());
-  if (picture.ok()) return read_picture(scheduler_, std::move(picture.value()), patience);
+  KINGLET_TRY(deadline());
+  if (picture.ok()) return read_picture(scheduler_, std::move(picture.value()), deadline);
   const Error& error = picture.error();
   if (error.code == ErrorCode::out_of_memory) return error;
   ApiError refused = invalid(error.message, "messages");
@@ -389,25 +389,25 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Patience
   return refused;
 }
 
-Look HttpServer::look_with(const Patience& patience) {
+Look HttpServer::look_with(const Deadline& deadline) {
   if (scheduler_.decoder() == nullptr) return {};
-  return openai::one_by_one([this, &patience](const std::string& url) -> ApiResult<PictureParts> {
+  return openai::one_by_one([this, &deadline](const std::string& url) -> ApiResult<PictureParts> {
     KINGLET_ASSIGN(const std::string file, file_of_url(url));
-    return look(file, patience);
+    return look(file, deadline);
   });
 }
 
 ApiResult<Asked> HttpServer::read(std::string_view endpoint, const std::string& body,
-                                  const Patience& patience) {
-  const Watch watch(patience.check);
-  KINGLET_ASSIGN(const Json given, read_body(body, watch.patience()));
-  return read_request(endpoint, given, model_, look_with(watch.patience()), watch.patience());
+                                  const Deadline& deadline) {
+  const Watch watch(deadline.check);
+  KINGLET_ASSIGN(const Json given, read_body(body, watch.deadline()));
+  return read_request(endpoint, given, model_, look_with(watch.deadline()), watch.deadline());
 }
 
 ApiStatus HttpServer::answer(std::string_view endpoint, const std::string& body,
                              Exchange& exchange) {
-  KINGLET_TRY(exchange.patience());
-  KINGLET_ASSIGN(Asked asked, read(endpoint, body, exchange.patience));
+  KINGLET_TRY(exchange.deadline());
+  KINGLET_ASSIGN(Asked asked, read(endpoint, body, exchange.deadline));
   return std::visit([&](auto& what) { return send(std::move(what), exchange); }, asked);
 }
 
@@ -424,7 +424,7 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
     }
   }
   const auto answering =
-      std::make_shared<Answering>(scheduler_, metrics_, std::move(answer), exchange.patience);
+      std::make_shared<Answering>(scheduler_, metrics_, std::move(answer), exchange.deadline);
   std::vector<Json> chunks;
   if (is_stream) {
     KINGLET_TRY(answering->advance(chunks));  // an error of the first step still sets the status
@@ -442,7 +442,7 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
 }
 
 ApiStatus HttpServer::send(const EncodingWork& work, Exchange& exchange) {
-  KINGLET_ASSIGN(const Rows rows, encode(scheduler_, work.encoding, exchange.patience));
+  KINGLET_ASSIGN(const Rows rows, encode(scheduler_, work.encoding, exchange.deadline));
   metrics_.encoded_tokens += count_tokens(work.encoding.texts);
   return send(work.answer(rows), exchange);
 }

@@ -62,7 +62,7 @@ class HttpServer : private httplib::Server {
   // What the handler of a POST needs to answer it.
   struct Exchange {
     httplib::Response& response;
-    Patience patience;
+    Deadline deadline;
     std::shared_ptr<Scheduler::Place> place;  // held until the answer is sent
   };
 
@@ -78,17 +78,17 @@ class HttpServer : private httplib::Server {
   void add_cors(httplib::Response& response) const;
   ApiResult<std::string> receive_body(const httplib::Request& request,
                                       const httplib::ContentReader& reader) const;
-  Patience patience_with(Connection& connection) const;
+  Deadline deadline_of(Connection& connection) const;
   ApiResult<Asked> read(std::string_view endpoint, const std::string& body,
-                        const Patience& patience);
+                        const Deadline& deadline);
   void log(const httplib::Request& request, const httplib::Response& response);
 
   ApiStatus answer(std::string_view endpoint, const std::string& body, Exchange& exchange);
   ApiStatus send(const Json& answer, Exchange& exchange);
   ApiStatus send(TextAnswer answer, Exchange& exchange);
   ApiStatus send(const EncodingWork& work, Exchange& exchange);
-  Look look_with(const Patience& patience);
-  ApiResult<PictureParts> look(const std::string& file, const Patience& patience);
+  Look look_with(const Deadline& deadline);
+  ApiResult<PictureParts> look(const std::string& file, const Deadline& deadline);
 
   const HttpOptions options_;
   const ServedModel& model_;

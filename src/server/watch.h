@@ -15,13 +15,13 @@
 
 namespace kinglet::server {
 
-// Checks the patience again and again, on a thread of its own, while the object exists. The thread
+// Checks the deadline again and again, on a thread of its own, while the object exists. The thread
 // that reads the request then needs only look at the cancellation, as often as it likes.
 class Watch {
  public:
   // `check` is called on another thread.
   explicit Watch(std::function<ApiStatus()> check)
-      : patience_{std::move(check), {&cancelled_, 1}}, thread_([this] { run(); }) {}
+      : deadline_{std::move(check), {&cancelled_, 1}}, thread_([this] { run(); }) {}
   ~Watch() {
     {
       const std::scoped_lock lock(mutex_);
@@ -33,7 +33,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  const Patience& patience() const { return patience_; }
+  const Deadline& deadline() const { return deadline_; }
 
  private:
   static constexpr std::chrono::milliseconds kTick{50};
@@ -41,14 +41,14 @@ class Watch {
   void run() {
     std::unique_lock lock(mutex_);
     while (!has_ended_.wait_for(lock, kTick, [this] { return is_over_; })) {
-      if (patience_().ok()) continue;
+      if (deadline_().ok()) continue;
       cancelled_ = 1;
       return;
     }
   }
 
   std::atomic<uint32_t> cancelled_ = 0;
-  Patience patience_;
+  Deadline deadline_;
   std::mutex mutex_;
   std::condition_variable has_ended_;
   bool is_over_ = false;

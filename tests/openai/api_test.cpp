@@ -37,12 +37,12 @@ TEST_F(ApiTest, ReadsObjectsOnly) {
 // Phases of reading look at the cancellation; what the client learns, the check says.
 TEST_F(ApiTest, SaysWhyReadingWasCancelled) {
   const std::atomic<uint32_t> word = 1;
-  const Patience impatient{.check = [] { return ApiError{.status = 504, .message = "late"}; },
-                           .cancellation = {&word, 1}};
-  EXPECT_EQ(read_body("{", impatient).error().status, 504);
+  const Deadline expired{.check = [] { return ApiError{.status = 504, .message = "late"}; },
+                         .cancellation = {&word, 1}};
+  EXPECT_EQ(read_body("{", expired).error().status, 504);
   for (const char* endpoint : {"/completions", "/chat/completions", "/embeddings"}) {
     const Json body = json(R"({"prompt": "ab", "input": "ab", "messages": []})");
-    const auto asked = read_request(endpoint, body, model_, {}, impatient);
+    const auto asked = read_request(endpoint, body, model_, {}, expired);
     ASSERT_FALSE(asked.ok());
     EXPECT_EQ(asked.error().status, 504) << asked.error().message;
   }

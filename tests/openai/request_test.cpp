@@ -185,14 +185,14 @@ TEST(Tools, AreChosenByName) {
 // Loops over lists of any length notice it, also where no check says why.
 TEST(Messages, AndToolsAreCancelled) {
   const std::atomic<uint32_t> word = 1;
-  const Patience patience{.check = {}, .cancellation = {&word, 1}};
+  const Deadline deadline{.check = {}, .cancellation = {&word, 1}};
   const Json messages = json(R"([{"role": "user", "content": "a"}])");
-  const auto made = read_messages(messages, patience);
+  const auto made = read_messages(messages, deadline);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message, "cancelled");
   const Json body = {{"tools", two_tools()}};
   Fields fields(body);
-  const auto tools = read_tools(fields, patience);
+  const auto tools = read_tools(fields, deadline);
   ASSERT_FALSE(tools.ok());
   EXPECT_EQ(tools.error().message, "cancelled");
 }

@@ -15,16 +15,16 @@ TEST(Watch, CancelsWhenItsCheckFails) {
     if (has_gone) return ApiError{.status = 499, .message = "gone"};
     return {};
   });
-  EXPECT_FALSE(watch.patience().cancellation.requested());
-  EXPECT_TRUE(watch.patience()().ok());
+  EXPECT_FALSE(watch.deadline().cancellation.requested());
+  EXPECT_TRUE(watch.deadline()().ok());
   has_gone = true;
-  while (!watch.patience().cancellation.requested()) std::this_thread::yield();
-  EXPECT_EQ(watch.patience()().error().status, 499);
+  while (!watch.deadline().cancellation.requested()) std::this_thread::yield();
+  EXPECT_EQ(watch.deadline()().error().status, 499);
 }
 
 TEST(Watch, EndsWhileItsCheckSucceeds) {
   const Watch watch([] { return ApiStatus(); });
-  EXPECT_FALSE(watch.patience().cancellation.requested());
+  EXPECT_FALSE(watch.deadline().cancellation.requested());
 }
 
 }  // namespace

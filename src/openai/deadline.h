@@ -9,7 +9,7 @@
 namespace kinglet::openai {
 
 // Fails when the client has gone, the time is up or the server gives up.
-struct Patience {
+struct Deadline {
   // Checks whether to go on, and why not. Called between the steps of all work on a request. Null:
   // the work goes on.
   std::function<ApiStatus()> check = {};
