@@ -79,13 +79,13 @@ ApiStatus EngineRequest::begin(const std::string& method, const std::string& pat
 }
 
 ApiStatus EngineRequest::read() {
-  const openai::Look look =
+  const openai::ReadPictures read_pictures =
       [&](const std::vector<std::string>& urls) -> ApiResult<PartsOfPictures> {
     urls_ = urls;
     if (waits_for_pictures()) return openai::invalid("the pictures must be read first");
     return pictures_;
   };
-  KINGLET_ASSIGN(asked_, openai::read_request(endpoint_, body_, served_, look,
+  KINGLET_ASSIGN(asked_, openai::read_request(endpoint_, body_, served_, read_pictures,
                                               {.cancellation = cancellation_}));
   return {};
 }

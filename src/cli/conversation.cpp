@@ -129,12 +129,12 @@ Result<openai::GenerationRequest> Conversation::read_request(
                                    .n_ctx = run_.session->n_ctx(),
                                    .trusts_content = options_.trust_content,
                                    .caches_prompts = run_.cache() != nullptr});
-  const openai::Look look =
+  const openai::ReadPictures read_pictures =
       openai::one_by_one([&](const std::string& path) -> openai::ApiResult<PictureParts> {
         KINGLET_ASSIGN(PictureParts parts, read_picture_(path, cancellation));
         return parts;
       });
-  auto read = openai::read_chat_request(request(), model, look);
+  auto read = openai::read_chat_request(request(), model, read_pictures);
   if (!read.ok()) return error_of(read);
   // The program has options of its own for what the API's fields say of sampling.
   GenerationOptions& options = read.value().options;

@@ -22,7 +22,7 @@ constexpr size_t kMostMembers = 10'000;
 struct Reading {
   const Json& body;
   const ServedModel& model;
-  const Look& look;
+  const ReadPictures& read_pictures;
   const Deadline& deadline;
 };
 
@@ -35,7 +35,7 @@ ApiResult<Asked> text_answer(ApiResult<Request> read, const ServedModel& model) 
 
 ApiResult<Asked> ask_chat(const Reading& given) {
   return text_answer<ChatWriter>(
-      read_chat_request(given.body, given.model, given.look, given.deadline), given.model);
+      read_chat_request(given.body, given.model, given.read_pictures, given.deadline), given.model);
 }
 
 ApiResult<Asked> ask_completion(const Reading& given) {
@@ -45,7 +45,8 @@ ApiResult<Asked> ask_completion(const Reading& given) {
 
 ApiResult<Asked> ask_response(const Reading& given) {
   return text_answer<ResponseWriter>(
-      read_response_request(given.body, given.model, given.look, given.deadline), given.model);
+      read_response_request(given.body, given.model, given.read_pictures, given.deadline),
+      given.model);
 }
 
 // OpenAI's answer to POST /v1/responses/input_tokens.
@@ -55,11 +56,11 @@ ApiResult<Asked> told(const ApiResult<size_t>& n_tokens) {
 }
 
 ApiResult<Asked> count_chat(const Reading& given) {
-  return told(count_chat_tokens(given.body, given.model, given.look, given.deadline));
+  return told(count_chat_tokens(given.body, given.model, given.read_pictures, given.deadline));
 }
 
 ApiResult<Asked> count_response(const Reading& given) {
-  return told(count_response_tokens(given.body, given.model, given.look, given.deadline));
+  return told(count_response_tokens(given.body, given.model, given.read_pictures, given.deadline));
 }
 
 ApiResult<Asked> ask_embeddings(const Reading& given) {
@@ -106,10 +107,10 @@ ApiError nothing_at(const std::string& method, const std::string& path) {
 }
 
 ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const Look& look, const Deadline& deadline) {
+                              const ReadPictures& read_pictures, const Deadline& deadline) {
   for (size_t i = 0; i < std::size(kEndpoints); ++i) {
     if (kEndpoints[i] != endpoint) continue;
-    auto asked = kReaders[i]({body, model, look, deadline});
+    auto asked = kReaders[i]({body, model, read_pictures, deadline});
     KINGLET_TRY(deadline());  // says why something was cancelled
     return asked;
   }

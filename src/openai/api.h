@@ -45,6 +45,6 @@ ApiError nothing_at(const std::string& method, const std::string& path);
 
 // Reads a request to one of kEndpoints.
 ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const Look& look, const Deadline& deadline = {});
+                              const ReadPictures& read_pictures, const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

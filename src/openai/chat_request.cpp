@@ -135,13 +135,13 @@ ApiResult<OnFull> read_on_full(Fields& fields) {
 }
 
 // Returns the messages with the parts of their pictures.
-ApiResult<ChatMessages> with_pictures(const Json& given, const Look& look) {
+ApiResult<ChatMessages> with_pictures(const Json& given, const ReadPictures& read_pictures) {
   ChatMessages messages{.list = given};
-  if (!look) return messages;
+  if (!read_pictures) return messages;
   KINGLET_ASSIGN(GivenPictures pictures, take_pictures(messages.list));
   messages.picture_mark = std::move(pictures.mark);
   if (pictures.urls.empty()) return messages;
-  KINGLET_ASSIGN(messages.pictures, look(pictures.urls));
+  KINGLET_ASSIGN(messages.pictures, read_pictures(pictures.urls));
   return messages;
 }
 
@@ -173,7 +173,8 @@ ApiResult<ConversationPrompt> prompt_of(const ChatMessages& messages, const Json
 
 // Reads a request whose prompt may be too long.
 ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel& model,
-                                            const Look& look, const Deadline& deadline) {
+                                            const ReadPictures& read_pictures,
+                                            const Deadline& deadline) {
   KINGLET_TRY(model.check_makes_text());
   GenerationRequest request;
   Fields fields(body);
@@ -194,7 +195,7 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
   const Json* given = fields.find("messages");
   KINGLET_TRY(fields.check_all_known());
   if (given == nullptr) return invalid("messages are missing", "messages");
-  KINGLET_ASSIGN(const ChatMessages messages, with_pictures(*given, look));
+  KINGLET_ASSIGN(const ChatMessages messages, with_pictures(*given, read_pictures));
   const PromptOptions options{.on_full = on_full,
                               .n_ctx = model.n_ctx(),
                               .max_tokens = request.options.max_tokens,
@@ -213,15 +214,17 @@ ApiResult<GenerationRequest> read_unchecked(const Json& body, const ServedModel&
 }  // namespace
 
 ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                               const Look& look, const Deadline& deadline) {
-  KINGLET_ASSIGN(GenerationRequest request, read_unchecked(body, model, look, deadline));
+                                               const ReadPictures& read_pictures,
+                                               const Deadline& deadline) {
+  KINGLET_ASSIGN(GenerationRequest request, read_unchecked(body, model, read_pictures, deadline));
   KINGLET_TRY(check(request, model));
   return request;
 }
 
-ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
-                                    const Deadline& deadline) {
-  KINGLET_ASSIGN(const GenerationRequest request, read_unchecked(body, model, look, deadline));
+ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model,
+                                    const ReadPictures& read_pictures, const Deadline& deadline) {
+  KINGLET_ASSIGN(const GenerationRequest request,
+                 read_unchecked(body, model, read_pictures, deadline));
   return request.prompts.front().tokens.size();
 }
 

@@ -41,15 +41,18 @@ struct GenerationRequest {
 
 // Returns the parts that show each picture to the model, given their URLs. Null: the model reads no
 // pictures.
-using Look = std::function<ApiResult<PartsOfPictures>(const std::vector<std::string>& urls)>;
+using ReadPictures =
+    std::function<ApiResult<PartsOfPictures>(const std::vector<std::string>& urls)>;
 
 // POST /v1/chat/completions
 ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedModel& model,
-                                               const Look& look, const Deadline& deadline = {});
+                                               const ReadPictures& read_pictures,
+                                               const Deadline& deadline = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/chat/completions/input_tokens).
-ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model, const Look& look,
+ApiResult<size_t> count_chat_tokens(const Json& body, const ServedModel& model,
+                                    const ReadPictures& read_pictures,
                                     const Deadline& deadline = {});
 
 // POST /v1/completions

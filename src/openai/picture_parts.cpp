@@ -106,7 +106,7 @@ ApiResult<std::string> file_of_url(std::string_view url) {
                         is_base64 ? "valid Base64" : "valid data"));
 }
 
-Look one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read) {
+ReadPictures one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read) {
   return
       [read = std::move(read)](const std::vector<std::string>& urls) -> ApiResult<PartsOfPictures> {
         PartsOfPictures pictures;

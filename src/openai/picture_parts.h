@@ -21,8 +21,8 @@ struct GivenPictures {
   std::vector<std::string> urls;  // in the order of the marks
 };
 
-// Returns a Look that reads one picture after the other.
-Look one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read);
+// Returns a function that reads one picture after the other.
+ReadPictures one_by_one(std::function<ApiResult<PictureParts>(const std::string& url)> read);
 
 // Takes the pictures out of the messages and puts text parts with the mark in their place.
 ApiResult<GivenPictures> take_pictures(Json& messages);

@@ -238,17 +238,19 @@ ApiResult<Json> chat_body(const Json& body, const Deadline& deadline) {
 }
 
 ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedModel& model,
-                                                 const Look& look, const Deadline& deadline) {
+                                                 const ReadPictures& read_pictures,
+                                                 const Deadline& deadline) {
   KINGLET_ASSIGN(const Json chat, chat_body(body, deadline));
-  auto read = read_chat_request(chat, model, look, deadline);
+  auto read = read_chat_request(chat, model, read_pictures, deadline);
   if (!read.ok()) return renamed(std::move(read.error()));
   return ResponseRequest{std::move(read.value()), repeated_members(body)};
 }
 
 ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& model,
-                                        const Look& look, const Deadline& deadline) {
+                                        const ReadPictures& read_pictures,
+                                        const Deadline& deadline) {
   KINGLET_ASSIGN(const Json chat, chat_body(body, deadline));
-  auto count = count_chat_tokens(chat, model, look, deadline);
+  auto count = count_chat_tokens(chat, model, read_pictures, deadline);
   if (!count.ok()) return renamed(std::move(count.error()));
   return count;
 }

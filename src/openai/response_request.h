@@ -17,12 +17,14 @@ struct ResponseRequest : GenerationRequest {
 };
 
 ApiResult<ResponseRequest> read_response_request(const Json& body, const ServedModel& model,
-                                                 const Look& look, const Deadline& deadline = {});
+                                                 const ReadPictures& read_pictures,
+                                                 const Deadline& deadline = {});
 
 // Returns the tokens of the request's prompt, which may be longer than the context
 // (POST /v1/responses/input_tokens).
 ApiResult<size_t> count_response_tokens(const Json& body, const ServedModel& model,
-                                        const Look& look, const Deadline& deadline = {});
+                                        const ReadPictures& read_pictures,
+                                        const Deadline& deadline = {});
 
 // Returns the request of the chat API that has the same answer. Parameters that have the same name
 // there are checked by its reader only.

@@ -374,7 +374,7 @@ void HttpServer::log(const httplib::Request& request, const httplib::Response& r
 // --- Answers
 // ---------------------------------------------------------------------------------------
 
-ApiResult<PictureParts> HttpServer::look(const std::string& file, const Deadline& deadline) {
+ApiResult<PictureParts> HttpServer::read_image(const std::string& file, const Deadline& deadline) {
   std::unique_lock lock(open_picture_, std::defer_lock);
   while (!lock.try_lock_for(kTimeToTry)) KINGLET_TRY(deadline());
   ApiStatus waiting;
@@ -389,11 +389,11 @@ ApiResult<PictureParts> HttpServer::look(const std::string& file, const Deadline
   return refused;
 }
 
-Look HttpServer::look_with(const Deadline& deadline) {
+ReadPictures HttpServer::picture_reading(const Deadline& deadline) {
   if (scheduler_.decoder() == nullptr) return {};
   return openai::one_by_one([this, &deadline](const std::string& url) -> ApiResult<PictureParts> {
     KINGLET_ASSIGN(const std::string file, file_of_url(url));
-    return look(file, deadline);
+    return read_image(file, deadline);
   });
 }
 
@@ -401,7 +401,7 @@ ApiResult<Asked> HttpServer::read(std::string_view endpoint, const std::string& 
                                   const Deadline& deadline) {
   const Watch watch(deadline.check);
   KINGLET_ASSIGN(const Json given, read_body(body, watch.deadline()));
-  return read_request(endpoint, given, model_, look_with(watch.deadline()), watch.deadline());
+  return read_request(endpoint, given, model_, picture_reading(watch.deadline()), watch.deadline());
 }
 
 ApiStatus HttpServer::answer(std::string_view endpoint, const std::string& body,

@@ -87,8 +87,8 @@ class HttpServer : private httplib::Server {
   ApiStatus send(const Json& answer, Exchange& exchange);
   ApiStatus send(TextAnswer answer, Exchange& exchange);
   ApiStatus send(const EncodingWork& work, Exchange& exchange);
-  Look look_with(const Deadline& deadline);
-  ApiResult<PictureParts> look(const std::string& file, const Deadline& deadline);
+  ReadPictures picture_reading(const Deadline& deadline);
+  ApiResult<PictureParts> read_image(const std::string& file, const Deadline& deadline);
 
   const HttpOptions options_;
   const ServedModel& model_;
