@@ -26,7 +26,7 @@ enum class RopeKind : uint8_t {
 };
 
 // The meaning of rope.dimension_sections: see RopeConfig.
-enum class Sections : uint8_t { none, in_order, woven };
+enum class Sections : uint8_t { none, in_order, interleaved };
 
 // The part of a layer in which tokens see each other.
 enum class MixerKind : uint8_t {

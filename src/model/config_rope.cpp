@@ -65,7 +65,7 @@ Status read_sections(const Keys& keys, ModelConfig& config) {
   for (uint32_t i = 0; i < kRopeAxes; ++i) {
     config.rope.sections[i] = static_cast<uint32_t>(sizes[i]);
   }
-  config.rope.weaves_sections = traits.rope.sections == Sections::woven;
+  config.rope.interleaves_sections = traits.rope.sections == Sections::interleaved;
   return {};
 }
 

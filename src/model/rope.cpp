@@ -54,7 +54,7 @@ float yarn_length(const RopeConfig& config, float multiplier) {
 uint8_t RopeConfig::axis_of(uint32_t pair) const {
   if (!has_sections()) return 0;
   const uint32_t place = pair % (sections[0] + sections[1] + sections[2]);
-  if (weaves_sections) {
+  if (interleaves_sections) {
     const uint32_t axis = place % kRopeAxes;
     return place < kRopeAxes * sections[axis] ? static_cast<uint8_t>(axis) : uint8_t{0};
   }

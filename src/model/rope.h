@@ -29,10 +29,10 @@ struct RopeConfig {
   float yarn_log_multiplier = 0;  // see RopeTable; 0: none
   uint32_t original_context = 0;  // positions before scaling
   // How many pairs rotate by each axis (M-RoPE, Qwen2-VL, 2024): one section after the other, or
-  // woven: pair i by axis i % 3, until the axis has as many pairs as its section. All other pairs
-  // rotate by time. 0: no sections.
+  // interleaved: pair i by axis i % 3, until the axis has as many pairs as its section. All other
+  // pairs rotate by time. 0: no sections.
   uint32_t sections[kRopeAxes] = {};
-  bool weaves_sections = false;
+  bool interleaves_sections = false;
   // The frequencies of each section are those of a head of its size (Qwen2-VL's vision tower).
   bool restarts_in_sections = false;
   // A head's equal parts, each with pairs of its own, as if it were a head (Gemma 4's vision

@@ -644,7 +644,10 @@ describe('logprobs', () => {
 
   test('refuses ids and positions that do not exist', () => {
     const logprobs = ['logprobs', '-m', fixture('arch/llama.gguf')];
-    expectFailure([...logprobs, '--tokens', '1,512'], /token id 512 is out of range \(vocabulary: 512\)/);
+    expectFailure(
+      [...logprobs, '--tokens', '1,512'],
+      /token id 512 is out of range \(vocabulary: 512\)/,
+    );
     expectFailure([...logprobs, '--tokens', '1,2', '--positions', '2'], /2 is after the last/);
   });
 });
