@@ -142,8 +142,8 @@ void EngineRequest::begin_choice(EngineSession& session, double id, const val& o
 // An error of a choice's first step comes before all its events.
 val EngineRequest::read_event(const Result<AnswerEvent>& event) {
   if (!event.ok()) {
-    const ApiError told = openai::api_error(event.error());
-    return refused(told, text()->writer().error_event(told));
+    const ApiError error = openai::api_error(event.error());
+    return refused(error, text()->writer().error_event(error));
   }
   text()->read(event.value(), waiting_);
   return success(event_of(events(std::exchange(waiting_, {})), event.value().is_last()));

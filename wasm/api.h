@@ -79,7 +79,7 @@ class EngineRequest {
   Json body_;
   std::vector<std::string> urls_;
   PartsOfPictures pictures_;
-  openai::Asked asked_;
+  openai::AnswerOrWork asked_;
   std::vector<Json> waiting_;  // chunks that are sent with the next event
 };
 

@@ -265,14 +265,14 @@ std::string_view CompletionWriter::next_of_echo(TokenId token) {
 }
 
 Json CompletionWriter::top_logprobs(const std::vector<Candidate>& top) const {
-  Json told = Json::object();
+  Json logprobs = Json::object();
   for (const Candidate& other : top) {
     // Several tokens may have one text, which names the most likely of them.
     std::string name = json_name(token_text(other.token));
-    if (told.contains(name)) name = cat("token_id:", other.token);
-    told[name] = other.weight;
+    if (logprobs.contains(name)) name = cat("token_id:", other.token);
+    logprobs[name] = other.weight;
   }
-  return told;
+  return logprobs;
 }
 
 void CompletionWriter::add_logprob(const std::string& text, const std::optional<float>& logprob,

@@ -27,63 +27,66 @@ struct Reading {
 };
 
 template <class Writer, class Request>
-ApiResult<Asked> text_answer(ApiResult<Request> read, const ServedModel& model) {
+ApiResult<AnswerOrWork> text_answer(ApiResult<Request> read, const ServedModel& model) {
   if (!read.ok()) return std::move(read.error());
   const auto request = std::make_shared<const Request>(std::move(read.value()));
-  return Asked(TextAnswer(request, std::make_unique<Writer>(*request, model.tokenizer())));
+  return AnswerOrWork(TextAnswer(request, std::make_unique<Writer>(*request, model.tokenizer())));
 }
 
-ApiResult<Asked> ask_chat(const Reading& given) {
+ApiResult<AnswerOrWork> ask_chat(const Reading& given) {
   return text_answer<ChatWriter>(
       read_chat_request(given.body, given.model, given.read_pictures, given.deadline), given.model);
 }
 
-ApiResult<Asked> ask_completion(const Reading& given) {
+ApiResult<AnswerOrWork> ask_completion(const Reading& given) {
   return text_answer<CompletionWriter>(
       read_completion_request(given.body, given.model, given.deadline), given.model);
 }
 
-ApiResult<Asked> ask_response(const Reading& given) {
+ApiResult<AnswerOrWork> ask_response(const Reading& given) {
   return text_answer<ResponseWriter>(
       read_response_request(given.body, given.model, given.read_pictures, given.deadline),
       given.model);
 }
 
 // OpenAI's answer to POST /v1/responses/input_tokens.
-ApiResult<Asked> told(const ApiResult<size_t>& n_tokens) {
+ApiResult<AnswerOrWork> token_count(const ApiResult<size_t>& n_tokens) {
   if (!n_tokens.ok()) return n_tokens.error();
-  return Asked(Json{{"object", "response.input_tokens"}, {"input_tokens", n_tokens.value()}});
+  return AnswerOrWork(
+      Json{{"object", "response.input_tokens"}, {"input_tokens", n_tokens.value()}});
 }
 
-ApiResult<Asked> count_chat(const Reading& given) {
-  return told(count_chat_tokens(given.body, given.model, given.read_pictures, given.deadline));
+ApiResult<AnswerOrWork> count_chat(const Reading& given) {
+  return token_count(
+      count_chat_tokens(given.body, given.model, given.read_pictures, given.deadline));
 }
 
-ApiResult<Asked> count_response(const Reading& given) {
-  return told(count_response_tokens(given.body, given.model, given.read_pictures, given.deadline));
+ApiResult<AnswerOrWork> count_response(const Reading& given) {
+  return token_count(
+      count_response_tokens(given.body, given.model, given.read_pictures, given.deadline));
 }
 
-ApiResult<Asked> ask_embeddings(const Reading& given) {
+ApiResult<AnswerOrWork> ask_embeddings(const Reading& given) {
   KINGLET_ASSIGN(EmbeddingRequest request,
                  read_embedding_request(given.body, given.model, given.deadline));
   EncodingWork work{{request.texts, request.pooling, request.dimensions, true}, {}};
   work.answer = [request = std::move(request)](const Rows& rows) {
     return embedding_answer(request, rows);
   };
-  return Asked(std::move(work));
+  return AnswerOrWork(std::move(work));
 }
 
-ApiResult<Asked> ask_rerank(const Reading& given) {
+ApiResult<AnswerOrWork> ask_rerank(const Reading& given) {
   KINGLET_ASSIGN(RerankRequest request,
                  read_rerank_request(given.body, given.model, given.deadline));
   EncodingWork work{{request.texts, Pooling::rank}, {}};
   work.answer = [request = std::move(request)](const Rows& rows) {
     return rerank_answer(request, rows);
   };
-  return Asked(std::move(work));
+  return AnswerOrWork(std::move(work));
 }
 
-using Reader = ApiResult<Asked> (*)(const Reading&);
+using Reader = ApiResult<AnswerOrWork> (*)(const Reading&);
 
 // In the order of kEndpoints.
 constexpr Reader kReaders[] = {ask_chat,       count_chat,     ask_completion, ask_response,
@@ -106,8 +109,9 @@ ApiError nothing_at(const std::string& method, const std::string& path) {
           .code = "unknown_url"};
 }
 
-ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const ReadPictures& read_pictures, const Deadline& deadline) {
+ApiResult<AnswerOrWork> read_request(std::string_view endpoint, const Json& body,
+                                     const ServedModel& model, const ReadPictures& read_pictures,
+                                     const Deadline& deadline) {
   for (size_t i = 0; i < std::size(kEndpoints); ++i) {
     if (kEndpoints[i] != endpoint) continue;
     auto asked = kReaders[i]({body, model, read_pictures, deadline});

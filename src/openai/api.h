@@ -35,7 +35,7 @@ struct EncodingWork {
 };
 
 // A whole answer, or what must be computed for it.
-using Asked = std::variant<Json, TextAnswer, EncodingWork>;
+using AnswerOrWork = std::variant<Json, TextAnswer, EncodingWork>;
 
 // Reads the body of a request: the text of a JSON object.
 ApiResult<Json> read_body(std::string_view text, const Deadline& deadline = {});
@@ -44,7 +44,8 @@ ApiResult<Json> read_body(std::string_view text, const Deadline& deadline = {});
 ApiError nothing_at(const std::string& method, const std::string& path);
 
 // Reads a request to one of kEndpoints.
-ApiResult<Asked> read_request(std::string_view endpoint, const Json& body, const ServedModel& model,
-                              const ReadPictures& read_pictures, const Deadline& deadline = {});
+ApiResult<AnswerOrWork> read_request(std::string_view endpoint, const Json& body,
+                                     const ServedModel& model, const ReadPictures& read_pictures,
+                                     const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

@@ -33,7 +33,7 @@ ApiStatus read_limits(Fields& fields, const ServedModel& model, GenerationReques
   KINGLET_TRY(fields.take("max_tokens", max_tokens, 1, UINT32_MAX));
   KINGLET_TRY(fields.take("max_completion_tokens", max_tokens, 1, UINT32_MAX));
   fields.ignore_if("echo", {false});
-  // Thoughts are told as "reasoning_content".
+  // Thoughts are given as "reasoning_content".
   fields.ignore_if("reasoning_format", {"auto", "deepseek"});
   request.options.max_tokens = static_cast<uint32_t>(*max_tokens);
   return {};

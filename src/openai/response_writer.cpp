@@ -52,9 +52,9 @@ std::string ResponseWriter::event(const Json& chunk) const {
 }
 
 std::string ResponseWriter::error_event(const ApiError& error) const {
-  Json told = {{"type", "error"}};
-  told["error"] = error_members(error);
-  return event(told);
+  Json body = {{"type", "error"}};
+  body["error"] = error_members(error);
+  return event(body);
 }
 
 void ResponseWriter::begin(const GenerationPrompt&, uint32_t, std::vector<Json>& chunks) {

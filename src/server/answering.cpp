@@ -12,10 +12,10 @@ namespace {
 constexpr std::chrono::milliseconds kTick{50};
 
 // A job that somebody waits for is cancelled only when the server is stopped: status 503.
-ApiError told_error(const Error& error) {
-  ApiError told = api_error(error);
-  if (error.code == ErrorCode::cancelled) told.status = 503;
-  return told;
+ApiError shown_error(const Error& error) {
+  ApiError shown = api_error(error);
+  if (error.code == ErrorCode::cancelled) shown.status = 503;
+  return shown;
 }
 
 // Submits the job and waits for its only result.
@@ -32,7 +32,7 @@ ApiResult<T> result_of(Scheduler& scheduler, J job, const Deadline& deadline) {
       return status.error();
     }
   }
-  if (!result->ok()) return told_error(result->error());
+  if (!result->ok()) return shown_error(result->error());
   return std::move(result->value());
 }
 
@@ -59,7 +59,7 @@ ApiStatus Answering::advance(std::vector<Json>& chunks) {
   }
   if (!event->ok()) {
     has_failed_ = true;
-    return told_error(event->error());
+    return shown_error(event->error());
   }
   answer_.read(event->value(), chunks);
   if (event->value().is_last()) events_ = nullptr;

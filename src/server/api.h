@@ -6,12 +6,12 @@
 
 namespace kinglet::server {
 
+using openai::AnswerOrWork;
 using openai::AnswerWriter;
 using openai::api_error;
 using openai::ApiError;
 using openai::ApiResult;
 using openai::ApiStatus;
-using openai::Asked;
 using openai::ChoiceWork;
 using openai::count_tokens;
 using openai::Deadline;

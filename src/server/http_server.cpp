@@ -80,7 +80,7 @@ ApiError unavailable(std::string message) {
 ApiError stopping() { return unavailable("the server is stopping"); }
 
 // "prompt 12 (5 known), answer 30"
-std::string told(const Usage& usage) {
+std::string usage_text(const Usage& usage) {
   return cat(", prompt ", usage.prompt_tokens, " (", usage.cached_tokens, " known), answer ",
              usage.completion_tokens);
 }
@@ -111,7 +111,7 @@ bool stream_next(Streaming& streaming, httplib::DataSink& sink) {
     text += writer.last_events();
   }
   if (ends) streaming.place = nullptr;
-  log_details = told(writer.usage());
+  log_details = usage_text(writer.usage());
   if (!text.empty() && !sink.write(text.data(), text.size())) return false;
   if (ends) sink.done();
   return true;
@@ -397,8 +397,8 @@ ReadPictures HttpServer::picture_reading(const Deadline& deadline) {
   });
 }
 
-ApiResult<Asked> HttpServer::read(std::string_view endpoint, const std::string& body,
-                                  const Deadline& deadline) {
+ApiResult<AnswerOrWork> HttpServer::read(std::string_view endpoint, const std::string& body,
+                                         const Deadline& deadline) {
   const Watch watch(deadline.check);
   KINGLET_ASSIGN(const Json given, read_body(body, watch.deadline()));
   return read_request(endpoint, given, model_, picture_reading(watch.deadline()), watch.deadline());
@@ -407,7 +407,7 @@ ApiResult<Asked> HttpServer::read(std::string_view endpoint, const std::string& 
 ApiStatus HttpServer::answer(std::string_view endpoint, const std::string& body,
                              Exchange& exchange) {
   KINGLET_TRY(exchange.deadline());
-  KINGLET_ASSIGN(Asked asked, read(endpoint, body, exchange.deadline));
+  KINGLET_ASSIGN(AnswerOrWork asked, read(endpoint, body, exchange.deadline));
   return std::visit([&](auto& what) { return send(std::move(what), exchange); }, asked);
 }
 
@@ -437,7 +437,7 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
     return {};
   }
   while (!answering->answer().is_done()) KINGLET_TRY(answering->advance(chunks));
-  log_details = told(answering->answer().writer().usage());
+  log_details = usage_text(answering->answer().writer().usage());
   return send(answering->answer().writer().whole(), exchange);
 }
 

@@ -79,8 +79,8 @@ class HttpServer : private httplib::Server {
   ApiResult<std::string> receive_body(const httplib::Request& request,
                                       const httplib::ContentReader& reader) const;
   Deadline deadline_of(Connection& connection) const;
-  ApiResult<Asked> read(std::string_view endpoint, const std::string& body,
-                        const Deadline& deadline);
+  ApiResult<AnswerOrWork> read(std::string_view endpoint, const std::string& body,
+                               const Deadline& deadline);
   void log(const httplib::Request& request, const httplib::Response& response);
 
   ApiStatus answer(std::string_view endpoint, const std::string& body, Exchange& exchange);

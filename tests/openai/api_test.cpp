@@ -17,7 +17,7 @@ namespace {
 
 class ApiTest : public testing::Test {
  protected:
-  ApiResult<Asked> ask(std::string_view endpoint, std::string_view body) const {
+  ApiResult<AnswerOrWork> ask(std::string_view endpoint, std::string_view body) const {
     return read_request(endpoint, json(body), model_, {});
   }
 

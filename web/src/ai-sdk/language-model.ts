@@ -14,8 +14,8 @@ import type {
   OpenAIOptions,
 } from '../openai/types.ts';
 import { AnswerParts, finishReasonOf, tokensOf } from './answer.ts';
-import { askedOf } from './prompt.ts';
-import type { Asked } from './prompt.ts';
+import { chatRequestOf } from './prompt.ts';
+import type { ChatRequest } from './prompt.ts';
 
 /**
  * Returns a model for `generateText`, `streamText` and the AI SDK's other functions for text:
@@ -30,7 +30,7 @@ import type { Asked } from './prompt.ts';
 export function languageModel(model: Kinglet, options: OpenAIOptions = {}): LanguageModelV3 {
   const { chat } = openAI(model, options);
   const begin = async (call: LanguageModelV3CallOptions) => {
-    const asked = askedOf(call);
+    const asked = chatRequestOf(call);
     const stream = { stream: true, stream_options: { include_usage: true } } as const;
     const { abortSignal: signal } = call;
     return new Answer(
@@ -53,13 +53,13 @@ export function languageModel(model: Kinglet, options: OpenAIOptions = {}): Lang
 
 class Answer {
   readonly #chunks: AnswerStream<ChatCompletionChunk>;
-  readonly #asked: Asked;
+  readonly #asked: ChatRequest;
   readonly #parts = new AnswerParts();
   #head: Pick<ChatCompletionChunk, 'id' | 'created' | 'model'> = { id: '', created: 0, model: '' };
   #usage: CompletionUsage | undefined;
   #finish: ChatFinishReason = 'stop';
 
-  constructor(chunks: AnswerStream<ChatCompletionChunk>, asked: Asked) {
+  constructor(chunks: AnswerStream<ChatCompletionChunk>, asked: ChatRequest) {
     this.#chunks = chunks;
     this.#asked = asked;
   }

@@ -30,14 +30,14 @@ export interface KingletProviderOptions
   variables?: Record<string, JSONValue>;
 }
 
-export interface Asked {
+export interface ChatRequest {
   params: ChatCompletionParams;
   /** Warnings about what cannot be done exactly as asked. */
   warnings: SharedV3Warning[];
 }
 
 /** @throws KingletError `invalid_argument` if something is not supported at all. */
-export function askedOf(options: LanguageModelV3CallOptions): Asked {
+export function chatRequestOf(options: LanguageModelV3CallOptions): ChatRequest {
   const { responseFormat, toolChoice } = options;
   const warnings: SharedV3Warning[] = [];
   const tools = functionTools(options, warnings);
