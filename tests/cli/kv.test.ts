@@ -87,7 +87,7 @@ describe('a full context', () => {
   });
 
   test('cannot keep more than there is', () => {
-    expectFailure([...small, '--shift', '--keep', '32'], /keep its first 32 tokens.*only 32/);
+    expectFailure([...small, '--shift', '--keep', '32'], /keep the first 32 tokens.*only 32/);
   });
 });
 
@@ -156,7 +156,7 @@ describe('perplexity', () => {
   test('needs a text of at least one window', () => {
     const args = ['perplexity', '-m', stories, '-f', path];
     expectFailure([...args, '--ctx', '512'], /the text has \d+ tokens.*one window of 512/);
-    expectFailure([...args, '--ctx', '3'], /expected at least one window of 3 \(and 4\)/);
+    expectFailure([...args, '--ctx', '3'], /expected at least one window of 3 \(and at least 4\)/);
     expectFailure(['perplexity', '-m', stories, '-f', join(folder, 'none')], /none/);
   });
 });

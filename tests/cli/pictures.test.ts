@@ -105,7 +105,7 @@ describe('kinglet generate --image', () => {
     expectFailure([...withReader, torn], /torn.jpg cannot be read as a picture/);
     expectFailure(
       ['generate', '-m', model, '-p', '<image><image>', '--mmproj', mmproj, '--image', pattern],
-      /has places for 2 pictures, 1 were given/,
+      /has places for 2 pictures, but 1 were given/,
     );
     expectFailure(
       ['generate', '-m', stories, '-p', 'a', '--mmproj', mmproj, '--image', pattern],
@@ -113,9 +113,12 @@ describe('kinglet generate --image', () => {
     );
     expectFailure(
       ['generate', '-m', model, '-p', 'a', '--mmproj', model, '--image', pattern],
-      /is that of a text model, expected a picture reader/,
+      /is a text model, expected a picture reader/,
     );
-    expectFailure(['generate', '-m', mmproj, '-p', 'a'], /is the picture reader \(mmproj\) of/);
+    expectFailure(
+      ['generate', '-m', mmproj, '-p', 'a'],
+      /is a picture reader \(mmproj\), not a model/,
+    );
   });
 });
 

@@ -85,7 +85,7 @@ describe('chat in a terminal', () => {
     await terminal.type('Once upon a time\r', begins);
     await terminal.type(ctrlC, answer);
     await terminal.type(`/save ${saved}\r`);
-    await terminal.type('/clear\r', `2 messages are saved in ${saved}.`);
+    await terminal.type('/clear\r', `Saved 2 messages in ${saved}.`);
     await terminal.type('not this', /A new conversation\.\s+> $/);
     await terminal.type(ctrlC, 'not this');
     await terminal.type(ctrlC, /\n> $/);

@@ -114,7 +114,7 @@ describe.each(versions)('version %s', (_, sdk) => {
       const nothing = z.object({});
       const both = await generateText({ ...ask, output: Output.object({ schema: nothing }) });
       expect(both.warnings).toMatchObject([
-        { message: expect.stringMatching(/no tools/) as string },
+        { message: expect.stringMatching(/cannot call tools/) as string },
       ]);
     });
 

@@ -421,7 +421,7 @@ const samplings: Line[] = [
   ['breakers', { ...drawn, dry_sequence_breakers: ['the', '\n'] }, ok()],
   ['no breakers', { ...drawn, dry_sequence_breakers: [] }, ok()],
   ['an empty breaker', { dry_sequence_breakers: [''] }, refused(/has 0 bytes, expected 1 to 64$/)],
-  ['a bias of a token beyond', { logit_bias: { 2048: 1 } }, refused(/names token 2048, the vocabulary has 2048/)],
+  ['a bias of a token beyond', { logit_bias: { 2048: 1 } }, refused(/token id 2048 is out of range \(vocabulary: 2048\)/)],
   ['a bias that is a text', { logit_bias: { 5: 'a' } }, wrong(/a number$/, 'logit_bias.5')],
   ['a bias beyond', { logit_bias: { 5: 101 } }, refused(/a bias is 101, expected -100 to 100$/)],
   ['an empty stop text', { stop: [''] }, refused(/stop/)],

@@ -207,7 +207,7 @@ describe('an answer of the server', () => {
     const note = page.locator('.note.wrong').last();
     await fail('data: {"choices":[{"text":"One"}]}\n\n');
     expect(await ask(page, 'A')).toBe('One');
-    expect(await note.textContent()).toMatch(/broke off/);
+    expect(await note.textContent()).toMatch(/stopped in the middle/);
     await page.unroute('**/v1/completions');
     await fail('data: {"error":{"message":"memory was refused"}}\n\n');
     await ask(page, 'B');

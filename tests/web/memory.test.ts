@@ -47,7 +47,7 @@ describe('what is reserved', () => {
     }).toThrow(/3.87 GB.*at most 3.76 GB.*smaller quantization$/);
     expect(() => {
       checkModelBytes(4 * gib, gib);
-    }).toThrow(/4.29 GB.*1.07 GB of it need no memory.*from a file/);
+    }).toThrow(/4.29 GB.*1.07 GB of them need no memory.*from a file/);
     expect(() => planMemory(2 * gib, needs(16_384), 0)).toThrow(/KV cache for 16384 tokens.*nCtx/);
   });
 });

@@ -168,11 +168,11 @@ describe('kinglet', () => {
   it.each([
     [
       ['new', 'x', '--template', 'reakt'],
-      /^kinglet: there is no template "reakt"; did you mean react\?\n {2}chat /,
+      /^kinglet: unknown template "reakt"; did you mean react\?\n {2}chat /,
     ],
     [
       ['new', 'x', '-t', 'game'],
-      /^kinglet: there is no template "game"; these are the templates:\n {2}chat /,
+      /^kinglet: unknown template "game"; these are the templates:\n {2}chat /,
     ],
     [
       ['new', 'x', '--tempalte=chat'],
@@ -184,7 +184,7 @@ describe('kinglet', () => {
     ],
     [['new', 'x', '--template'], /^kinglet: a name is missing: --template NAME\n$/],
     [['new'], /^kinglet: a folder is missing: kinglet new FOLDER\n$/],
-    [['new', 'x', 'y'], /^kinglet: one folder is expected, and "y" follows\n$/],
+    [['new', 'x', 'y'], /^kinglet: expected one folder, found "y" after it\n$/],
     [['make', 'x'], /^kinglet: kinglet has no command "make"; kinglet new FOLDER makes a page\n$/],
     [['serve', '-m', 'x'], /^kinglet: serve is a command of the program, .*: docs\/program\.md\./],
     [['new', 'x'.repeat(300)], /^kinglet: the page cannot be written: ENAMETOOLONG[^\n]*\n$/],

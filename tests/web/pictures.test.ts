@@ -243,7 +243,7 @@ describe('a conversation with pictures', () => {
   it('says in Node what reads files', async () => {
     const { result } = model.chat([user('See ', new Blob([pngStart(4, 4)]))], greedy);
     await expect(result).rejects.toMatchObject(
-      refused('unsupported_environment', /install it, or give pix/),
+      refused('unsupported_environment', /install it, or pass pix/),
     );
   });
 

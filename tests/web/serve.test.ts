@@ -849,7 +849,7 @@ describe('the server', () => {
   test('says why it cannot start', () => {
     expectFailure(
       ['serve', '-m', stories, '--port', String(served.port)],
-      /cannot listen at 127.0.0.1, port \d+: is it taken/,
+      /cannot listen at 127.0.0.1, port \d+: is the port in use/,
     );
     expectFailure(['serve', '-m', stories, '--ctx', '100000'], /the model was trained for/);
     expectFailure(['serve', '-m', stories, '--port', '0', '--host', ''], /the host to listen at/);

@@ -132,7 +132,7 @@ describe('the module that reads pictures', () => {
   it('refuses in words, and reads on', () => {
     expect(load(fixture('gemma3').subarray(0, 5000)).error?.code).toBe('truncated');
     expect(load(readFileSync(`${root}tests/fixtures/arch/llama.gguf`)).error?.message).toContain(
-      'is that of a text model, expected a picture reader',
+      'is a text model, expected a picture reader',
     );
     const reader = value(load(fixture('gemma3')));
     expect(reader.reserve(0, 5).error?.code).toBe('invalid_argument');

@@ -802,7 +802,7 @@ describe('failing', () => {
     });
     await expect(Kinglet.loadWith(start, source, { kernels: 'best' })).rejects.toMatchObject({
       code: 'invalid_argument',
-      message: 'unknown kernel set "best"; this build has fast, scalar',
+      message: 'unknown kernel set "best" (known: fast, scalar)',
     });
   });
 
