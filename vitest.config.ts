@@ -36,6 +36,7 @@ export default defineConfig({
     alias: {
       'kinglet/ai-sdk': fileURLToPath(new URL('./dist/ai-sdk/index.js', import.meta.url)),
       'kinglet/element': fileURLToPath(new URL('./dist/element/index.js', import.meta.url)),
+      'kinglet/here': fileURLToPath(new URL('./dist/here/index.js', import.meta.url)),
       'kinglet/markdown': fileURLToPath(new URL('./dist/markdown/index.js', import.meta.url)),
       'kinglet/openai': fileURLToPath(new URL('./dist/openai/index.js', import.meta.url)),
       'kinglet/prompt-api': fileURLToPath(new URL('./dist/prompt-api/index.js', import.meta.url)),

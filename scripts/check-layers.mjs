@@ -57,7 +57,9 @@ for (const file of files('web/src', /\.ts$/)) {
   const others = packages[dirname(file)] ?? [];
   checkImports(
     file,
-    (target) => target.startsWith('web/src/') || ['#engine', '#vision', ...others].includes(target),
+    (target) =>
+      target.startsWith('web/src/') ||
+      ['#engine', '#engine-of-one-thread', '#vision', ...others].includes(target),
   );
 }
 // The page may import only the package's public entries, and lit-html.

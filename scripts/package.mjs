@@ -33,6 +33,9 @@ export async function buildPackage() {
   stamp('build/package.stamp');
 }
 
+/** What the engine in place is made with. */
+const oneThread = '#engine-of-one-thread';
+
 /**
  * Builds one module for each entry, and some for shared code: a page without a bundler waits for
  * each level of imports in turn. The shared modules are next to index.js, because the worker's URL
@@ -41,17 +44,21 @@ export async function buildPackage() {
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
-  const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element', 'markdown'];
+  const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element', 'markdown', 'here'];
   const names = ['index', ...entries.map((entry) => `${entry}/index`), 'worker/worker'];
   const bundle = await rolldown({
     cwd: root,
     input: Object.fromEntries(names.map((name) => [name, `web/src/${name}.ts`])),
     platform: 'neutral',
-    external: [/^node:/, 'react'],
+    external: [/^node:/, 'react', oneThread],
   });
   await bundle.write({
     ...{ dir: 'dist', format: 'es', sourcemap: true },
-    ...{ entryFileNames: '[name].js', chunkFileNames: '[name].js' },
+    entryFileNames: '[name].js',
+    // What finds the engine's files is one folder below dist, as the worker is.
+    chunkFileNames: ({ moduleIds }) =>
+      moduleIds.some((id) => id.endsWith('/variants.ts')) ? 'worker/[name].js' : '[name].js',
+    paths: { [oneThread]: '../engine/kinglet-simd128.js' }, // for here/index.js
     comments: { legal: true, annotation: true, jsdoc: false },
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   });
@@ -85,7 +92,9 @@ async function copyEngine() {
       mangle: false,
     });
     if (errors.length > 0) throw new Error(`${name}.js cannot be minified: ${errors[0].message}`);
-    writeFileSync(join(to, `${name}.js`), code);
+    // Bundlers for browsers also read what only Node runs.
+    const ignored = 'import(/* webpackIgnore: true */ /* @vite-ignore */ ';
+    writeFileSync(join(to, `${name}.js`), code.replaceAll(/\bimport\((?=["'`]node:)/g, ignored));
   }
 }
 

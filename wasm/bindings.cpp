@@ -60,14 +60,18 @@ val event_of(size_t n_done, const Rows* rows) {
   return fields;
 }
 
-// A batch of a prompt delays everything else.
-constexpr double kBatchSeconds = 0.15;
+// How long a batch of a prompt may take, which delays everything else in this thread.
+// EngineOverrides may say it.
+double batch_seconds() {
+  const val given = val::module_property("batchSeconds");
+  return given.isUndefined() ? 0.15 : given.as<double>();
+}
 
 // A runner that keeps its cache alive.
 std::shared_ptr<Runner> new_runner(const LanguageModel& loaded,
                                    const std::shared_ptr<PagePrompts>& prompts) {
   auto runner = Runner::create(loaded, thread_pool(),
-                               {.cache = &prompts->cache(), .batch_seconds = kBatchSeconds});
+                               {.cache = &prompts->cache(), .batch_seconds = batch_seconds()});
   return {runner.value().release(),
           [prompts](Runner* made) { delete made; }};  // NOLINT(cppcoreguidelines-owning-memory)
 }

@@ -557,6 +557,8 @@ export interface EngineOverrides {
    * modules with threads use it. All threads have started when the promise resolves.
    */
   nThreads?: number;
+  /** How long a batch of a prompt may take, which delays everything else; by default 0.15. */
+  batchSeconds?: number;
   /** Returns the address of the wasm file; by default it is next to the module. */
   locateFile?: (file: string) => string;
   /** The bytes of the wasm file: Node needs them, because it cannot fetch files. */

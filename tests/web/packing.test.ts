@@ -133,7 +133,7 @@ describe('the packed package', () => {
   it('depends on nothing, and does nothing when it is imported, but define its element', () => {
     const manifest = JSON.parse(text('package.json')) as Record<string, unknown>;
     expect(manifest).not.toHaveProperty('dependencies');
-    expect(manifest.sideEffects).toEqual(['./dist/element/index.js']);
+    expect(manifest.sideEffects).toEqual(['./dist/element/index.js', './dist/here/index.js']);
   });
 });
 

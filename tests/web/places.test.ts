@@ -225,14 +225,24 @@ describe('workers', () => {
     expect(await visit(await site(), 'dedicated')).toEqual({ text: story, nThreads: 1 });
   });
 
+  it.each(['shared', 'service'])('of the kind %s run it in place', async (place) => {
+    expect(await visit(await site(), place)).toEqual({ text: story, nThreads: 1 });
+  });
+
   it.each(['shared', 'service'])('of the kind %s say that they start none', async (place) => {
-    expect(await visit(await site(), place)).toMatchObject({
+    expect(await visit(await site(), place, { worker: 'own' })).toMatchObject({
       name: 'KingletError',
       code: 'unsupported_environment',
       message: expect.stringMatching(
         /no worker .* \((Shared|Service)WorkerGlobalScope\).* in a page/,
       ) as string,
     });
+  });
+
+  it('of the kind service say what to import', async () => {
+    expect(await visit(await site(), 'service without the engine')).toEqual(
+      unavailable('import kinglet/here'),
+    );
   });
 });
 
@@ -305,10 +315,8 @@ describe('an extension', () => {
     expect(told).toEqual({ text: story, nThreads: 2 });
   });
 
-  it('is warned that its background starts no worker', async () => {
-    expect(await open(context, address(), 'background of an extension', {})).toMatchObject({
-      code: 'unsupported_environment',
-      message: expect.stringContaining('offscreen document') as string,
-    });
+  it('runs it in its background', async () => {
+    const told = await open(context, address(), 'background of an extension', {});
+    expect(told).toEqual({ text: story, nThreads: 1 });
   });
 });

@@ -779,7 +779,7 @@ describe('failing', () => {
   });
 
   it.each([
-    [{ worker: 'worker.js' }, 'worker must be a function'],
+    [{ worker: 'worker.js' }, 'worker must be "own", "here" or a function'],
     [{ blobWorker: 'yes' }, 'blobWorker must be true or false'],
     [{ workerUrl: 'http://[' }, '"http://[" is not a URL'],
     [{ engineUrl: 'http://[' }, '"http://[" is not a URL'],

@@ -59,8 +59,9 @@ function makeWorker({ make, url, isBlob }: WorkerPlace): MadeWorker {
   if (typeof Worker !== 'function') {
     throw new KingletError(
       'unsupported_environment',
-      `no worker can be started here (${globalThis.constructor.name}): load the model in a page, ` +
-        'in a worker of a page, or in an offscreen document of an extension',
+      `no worker can be started here (${globalThis.constructor.name}): let the engine run here ` +
+        "(worker: 'here'), or load the model in a page, a worker of a page, or an extension's " +
+        'offscreen document',
     );
   }
   const address = url ?? defaultAddress();

@@ -30,6 +30,7 @@ export type {
   FinishReason,
   GenerateOptions,
   GenerationResult,
+  HereReason,
   HubOptions,
   ImagePixels,
   ImageProgress,

@@ -45,7 +45,7 @@ import type {
 import type { WorkerClient } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
-/** A loaded model. It has its own worker until {@link dispose}. */
+/** A loaded model. It has its worker, or its engine in this thread, until {@link dispose}. */
 export class Kinglet {
   readonly info: ModelInfo;
   readonly #client: WorkerClient;
@@ -86,7 +86,7 @@ export class Kinglet {
     const loading = loadInWorker(start, place, sources, posted, options);
     const { client, loaded } = await withHubHint(loading, source);
     const { info, session, cancelledIds } = loaded;
-    client.watchCancelled(cancelledIds);
+    if (info.runtime.worker === 'own') client.watchCancelled(cancelledIds);
     return new Kinglet(client, info, new Session(client, info, session));
   }
 

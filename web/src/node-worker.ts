@@ -37,7 +37,7 @@ export const startNodeWorker: StartWorker = async (listener, { url }) => {
 /**
  * A function of its own, so that bundlers do not see the path and pack the worker a second time.
  */
-function besideThis(path: string): string {
+export function besideThis(path: string): string {
   return new URL(/* webpackIgnore: true */ /* @vite-ignore */ path, import.meta.url).href;
 }
 

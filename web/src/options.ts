@@ -224,20 +224,27 @@ function checkedKeptBytes(keep: { maxBytes: number }): number {
 }
 
 export function workerPlace(options: InspectOptions): WorkerPlace {
-  const { worker: make, workerUrl, blobWorker = false } = options;
+  const { worker, workerUrl, blobWorker = false } = options;
   const isBlob = checkedFlag('blobWorker', blobWorker);
-  if (make !== undefined && typeof make !== 'function') {
-    throw new KingletError('invalid_argument', 'worker must be a function that returns a Worker');
-  }
-  if (make && (isBlob || workerUrl !== undefined)) {
-    const message = 'worker cannot be combined with workerUrl or blobWorker';
+  const make = typeof worker === 'function' ? worker : undefined;
+  const where = make ? 'own' : checkedWhere(worker);
+  if ((make ?? where === 'here') && (isBlob || workerUrl !== undefined)) {
+    const given = make ? 'worker' : 'worker: "here"';
+    const message = `${given} cannot be combined with workerUrl or blobWorker`;
     throw new KingletError('invalid_argument', message);
   }
   if (isNode && (make ?? isBlob)) {
     const message = 'worker and blobWorker are for browsers; in Node, use workerUrl';
     throw new KingletError('invalid_argument', message);
   }
-  return { make, isBlob, url: workerUrl === undefined ? undefined : absoluteUrl(workerUrl) };
+  const url = workerUrl === undefined ? undefined : absoluteUrl(workerUrl);
+  return { where, make, isBlob, url };
+}
+
+function checkedWhere(where: unknown): WorkerPlace['where'] {
+  if (where === undefined || where === 'own' || where === 'here') return where;
+  const expected = '"own", "here" or a function that returns a Worker';
+  throw new KingletError('invalid_argument', `worker must be ${expected}, not ${shown(where)}`);
 }
 
 function folderUrl(folder: string | URL): string {

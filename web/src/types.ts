@@ -99,10 +99,15 @@ export interface LoadOptions extends HubOptions {
    */
   blobWorker?: boolean | undefined;
   /**
-   * Makes the worker, in browsers, for bundlers that need their own way. It must run the module
-   * `kinglet/worker`. Each call must return a new worker.
+   * Where the engine runs: `'own'`, a worker that is started for it, where it may have threads; or
+   * `'here'`, in the thread that calls `load()`, which has one. There it lets other events in every 25
+   * ms, or after a token that takes longer. Default: its own worker; here in a worker that can start
+   * none, such as a service worker, which must import `kinglet/here`. `info.runtime` says which.
+   *
+   * Or a function that makes the worker, in browsers, for bundlers that need their own way. It must
+   * run the module `kinglet/worker`. Each call must return a new worker.
    */
-  worker?: (() => Worker) | undefined;
+  worker?: 'own' | 'here' | (() => Worker) | undefined;
   /**
    * A chat template to use instead of the file's: a Jinja program, like `chat_template` in a
    * `tokenizer_config.json`. Rejects with `unsupported_feature` if it cannot be read.
@@ -270,8 +275,19 @@ export type SingleThreadReason =
   | 'refused'
   /** The caller asked for one thread. */
   | 'requested'
+  /** The engine runs in the thread that loaded the model, and has no other. */
+  | 'here'
   /** The machine has only one core to spare, or a second thread made it slower. */
   | 'one_core';
+
+/** Why the engine runs in the thread that loaded the model. */
+export type HereReason =
+  /** The caller asked for it. */
+  | 'requested'
+  /** No worker can be started here, as in a service worker. */
+  | 'no_workers'
+  /** This worker was refused another one, for example by a policy. */
+  | 'refused';
 
 /** Some of the options of {@link GenerateOptions}. */
 export interface RecommendedSampling {
@@ -356,6 +372,10 @@ export interface ModelInfo {
     kernels: string;
     /** Threads that compute. */
     nThreads: number;
+    /** Whether the engine has a worker of its own, or runs in the thread that loaded the model. */
+    worker: 'own' | 'here';
+    /** Undefined in a worker of its own. */
+    hereReason: HereReason | undefined;
     /** Undefined with more than one thread. */
     singleThreadReason: SingleThreadReason | undefined;
   };

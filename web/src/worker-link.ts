@@ -1,6 +1,6 @@
 // A worker, with the same interface in browsers and in Node.
 import type { ClientMessage, WorkerMessage } from './protocol.ts';
-import type { LoadOptions } from './types.ts';
+import type { HereReason } from './types.ts';
 
 export interface WorkerLink {
   post(message: ClientMessage, transfer?: Transferable[]): void;
@@ -19,11 +19,16 @@ export interface WorkerListener {
 
 /** Where the worker comes from. Default: the script next to this one. */
 export interface WorkerPlace {
-  make: LoadOptions['worker'];
+  /** Undefined: where it can run. */
+  where: 'own' | 'here' | undefined;
+  make: (() => Worker) | undefined;
   /** An absolute address. */
   url: string | undefined;
   isBlob: boolean;
 }
+
+/** Connects a client with a host in the same thread. */
+export type StartHere = (listener: WorkerListener, reason: HereReason) => WorkerLink;
 
 /** Throws or rejects with a KingletError. */
 export type StartWorker = (listener: WorkerListener, place: WorkerPlace) => Promise<WorkerLink>;

@@ -53,5 +53,6 @@ const reasons: Record<SingleThreadReason, string> = {
   not_isolated: 'this site is served without the COOP and COEP headers that threads need',
   refused: 'this browser refused the memory or the workers that threads need',
   requested: 'as asked for',
+  here: 'the engine runs in the page, not in a worker',
   one_core: 'this machine has no core to spare',
 };

@@ -1,4 +1,5 @@
-// Runs tell() in a place, ?place=NAME, and shows the result.
+// Runs tell() in a place, ?place=NAME, and shows the result; or lets a test call probe().
+import { probe } from './probe.js';
 import { tell } from './tell.js';
 
 const { search } = location;
@@ -12,8 +13,15 @@ function ask(post) {
   });
 }
 
+async function askService(script) {
+  await navigator.serviceWorker.register(script, { type: 'module' });
+  const { active } = await navigator.serviceWorker.ready;
+  return ask((data, ports) => active.postMessage(data, ports));
+}
+
 const places = {
   page: () => tell(search),
+  test: () => Object.assign(globalThis, { probe }) && {},
   factory: () =>
     tell(search, {
       worker: () => new Worker('kinglet/worker/worker.js', { type: 'module', name: 'kinglet' }),
@@ -39,11 +47,8 @@ const places = {
     const { port } = new SharedWorker('in-worker.js', { type: 'module' });
     return ask((data, ports) => port.postMessage(data, ports));
   },
-  service: async () => {
-    await navigator.serviceWorker.register('in-worker.js', { type: 'module' });
-    const { active } = await navigator.serviceWorker.ready;
-    return ask((data, ports) => active.postMessage(data, ports));
-  },
+  service: () => askService('in-service-worker.js'),
+  'service without the engine': () => askService('in-worker.js'),
   'background of an extension': () => globalThis.chrome.runtime.sendMessage(search),
   'sandboxed frame': () =>
     new Promise((resolve) => {

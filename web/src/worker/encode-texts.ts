@@ -9,11 +9,10 @@ import { KingletError } from '../errors.ts';
 import type { Embeddings, PostedEmbedOptions } from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
 import { unwrap } from './engine-error.ts';
-import { turnMs } from './engine-loop.ts';
 import type { EngineLoop } from './engine-loop.ts';
 import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
-import { yieldToMessages } from './yield.ts';
+import { turnMs, yieldToMessages } from './yield.ts';
 
 export interface EncodingWork extends Work {
   loop: EngineLoop;

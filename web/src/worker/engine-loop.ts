@@ -1,11 +1,5 @@
 import type { EngineModel } from '#engine';
-import { yieldToMessages } from './yield.ts';
-
-/**
- * How long messages wait at most, unless a single step takes longer. The first turn is one step: who
- * asks may stop at once.
- */
-export const turnMs = 25;
+import { turnMs, yieldToMessages } from './yield.ts';
 
 /** Work that the engine does in turns. */
 export interface EngineWork<Event> {
@@ -70,6 +64,7 @@ export class EngineLoop {
     if (this.#isRunning) return;
     this.#isRunning = true;
     try {
+      // The first turn is one step: who asks may stop at once.
       for (let ms = 0; this.#running.size > 0; ms = turnMs) {
         this.#model.advance(ms);
         await yieldToMessages();

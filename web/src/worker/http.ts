@@ -9,6 +9,8 @@ export interface RequestOptions {
   stallTimeout: number;
   /** "no-store" if the bytes are cached elsewhere: a browser's own cache fails on large files. */
   cache: 'default' | 'no-store';
+  /** Ends the transfer when it aborts. Its reason is a KingletError. */
+  signal?: AbortSignal | undefined;
   /** Called when a transfer broke off and is about to be tried again. */
   onRetry?: () => void;
 }
@@ -26,14 +28,19 @@ export interface FileResponse {
  * Requests the file from byte `offset` on. A server may begin at 0 instead. Returns undefined if
  * the file has no such byte.
  *
- * @throws KingletError: network (worth trying again), cors, not_found, access_denied, not_gguf.
+ * @throws KingletError: network (worth trying again), cors, not_found, access_denied, not_gguf; the
+ * signal's reason.
  */
 export async function requestFile(
   url: string,
-  { headers, stallTimeout, cache }: RequestOptions,
+  { headers, stallTimeout, cache, signal: ending }: RequestOptions,
   offset: number,
 ): Promise<FileResponse | undefined> {
+  ending?.throwIfAborted();
   const controller = new AbortController();
+  ending?.addEventListener('abort', () => {
+    controller.abort(ending.reason);
+  });
   const timer = setTimeout(() => {
     controller.abort(new Error(`no answer within ${String(stallTimeout)} ms`));
   }, stallTimeout);
@@ -59,6 +66,7 @@ export async function requestFile(
     return { ...placeOf(response, offset), body: response.body, abort };
   } catch (error) {
     if (error instanceof KingletError) throw error;
+    ending?.throwIfAborted();
     // Some browsers do not throw the reason that abort() was given.
     const { signal } = controller;
     throw await unreachable(url, signal.aborted ? signal.reason : error);

@@ -30,6 +30,7 @@ import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import type { Access } from './open-source.ts';
 import { isPath, openSource, sizeOfSource } from './open-source.ts';
 import { StoredTables, unreadable } from './stored-file.ts';
+import { turnMs, yieldToMessages } from './yield.ts';
 
 /** The engine's options for a session. `nCtx`: 0 for the model's own. */
 export function engineOptions(nCtx: number, kv: KvChoices, kvPool = 0): EngineSessionOptions {
@@ -52,6 +53,8 @@ export interface LoadEnvironment {
   onProgress: (progress: LoadProgress) => void;
   /** Called with problems that do not stop the load. */
   onWarning: (warning: KingletError) => void;
+  /** Ends the load when it aborts, and closes the model's files, also after the load. */
+  signal: AbortSignal;
 }
 
 /** After this many attempts, the load of a file that keeps changing fails. */
@@ -67,7 +70,8 @@ export async function loadModel(
   environment: LoadEnvironment,
 ): Promise<LoadedModel> {
   let running: OpenEngine | undefined;
-  const access = await accessTo(sources, options, environment.onWarning);
+  const { onWarning, signal } = environment;
+  const access = await accessTo(sources, options, onWarning, signal);
   const found = await Promise.all(sources.map((source) => listed(source, access)));
   const isNamed = found.every(({ kind }) => kind !== 'hub');
   let load: Load | undefined;
@@ -94,6 +98,7 @@ export async function loadModel(
       const model = await loadWith(running.engine).run(running.engine);
       return { running, model, name: model.useFileName(fileName(loadWith().sources[0])) };
     } catch (error) {
+      await load?.end();
       if (!(error instanceof StaleBytes)) throw error;
       if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
     }
@@ -104,13 +109,15 @@ export async function accessTo(
   sources: PostedSources,
   { headers, stallTimeout, cache: wanted }: PostedLoadOptions,
   onWarning: LoadEnvironment['onWarning'],
+  signal?: AbortSignal,
 ): Promise<Access> {
   const isDownload = sources.some(
     (source) => source.kind === 'hub' || (source.kind === 'url' && !isPath(source.url)),
   );
   const cache = isDownload && wanted ? await FileCache.open({ ...wanted, onWarning }) : undefined;
   // Files should not be cached twice, and browsers' own caches fail on large files.
-  return { request: { headers, stallTimeout, cache: cache ? 'no-store' : 'default' }, cache };
+  const request = { headers, stallTimeout, cache: cache ? 'no-store' : 'default', signal } as const;
+  return { request, cache };
 }
 
 /** Returns the path of a file, or its name; "" if it has none. */
@@ -151,11 +158,12 @@ class Load {
   readonly #access: Access;
   readonly #options: PostedLoadOptions;
   readonly #progress: Progress;
+  readonly #signal: AbortSignal;
   /** All parts, in the order in which they are read. */
   #parts: NamedSources;
   /** Their sizes, as far as they are known. */
   #sizes: (number | undefined)[] = [];
-  /** The first part. */
+  /** The first part, until it has been read. */
   #first: OpenFile | undefined;
   /** Whether tables of the first part stay in its file. */
   #keepsTables = false;
@@ -164,9 +172,10 @@ class Load {
     sources: NamedSources,
     access: Access,
     options: PostedLoadOptions,
-    { onProgress }: LoadEnvironment,
+    { onProgress, signal }: LoadEnvironment,
   ) {
     this.sources = sources;
+    this.#signal = signal;
     this.#parts = sources;
     this.#options = options;
     this.#progress = new Progress(onProgress);
@@ -196,11 +205,19 @@ class Load {
   /** Plans the model's memory from the header of its first part: see PlanMemory. */
   async plan(engine: EngineModule, nThreads: number): Promise<number[]> {
     try {
+      this.#signal.throwIfAborted();
       return await this.#planWith(engine, nThreads);
     } catch (error) {
-      await this.#first?.source.end(isAboutBytes(error) ? 'useless' : 'broken');
+      await this.end(isAboutBytes(error) ? 'useless' : 'broken');
       throw error;
     }
+  }
+
+  /** Puts away the first part, if it is still open. */
+  async end(outcome: Outcome = 'broken'): Promise<void> {
+    const first = this.#first;
+    this.#first = undefined;
+    await first?.source.end(outcome);
   }
 
   async #planWith(engine: EngineModule, nThreads: number): Promise<number[]> {
@@ -269,11 +286,15 @@ class Load {
       this.#progress.begin();
       for (const [index, posted] of this.#parts.entries()) {
         const source = index === 0 ? first : await openSource(posted, this.#access);
+        this.#first = undefined; // the part is put away when it has been read
         if (index > 0) unwrap(loader.nextPart(source.size));
         await this.#loadPart(engine, loader, index, source, index === 0 ? tables : undefined);
       }
       this.#progress.end();
-      return unwrap(loader.finish(nThreads === undefined));
+      const model = unwrap(loader.finish(nThreads === undefined));
+      this.#signal.throwIfAborted();
+      this.#signal.addEventListener('abort', () => tables?.file?.close());
+      return model;
     } catch (error) {
       tables?.file?.close();
       throw error;
@@ -291,8 +312,15 @@ class Load {
   ): Promise<void> {
     let outcome: Outcome = 'useless';
     let loaded = 0;
+    let turnBeganAt = performance.now();
     try {
       for await (const { bytes, phase } of source.pieces) {
+        // Pieces from storage may come without any turn for others.
+        if (performance.now() - turnBeganAt > turnMs) {
+          await yieldToMessages();
+          turnBeganAt = performance.now();
+        }
+        this.#signal.throwIfAborted();
         if (tables && !source.stored?.isKept()) throw unreadable('it is not cached');
         let taken = feed(engine, loader, bytes);
         const isWhole = taken === bytes.length;
@@ -386,7 +414,7 @@ export function isAboutBytes(error: unknown): boolean {
   const others: KingletErrorCode[] = [
     ...(['io', 'network', 'not_found', 'access_denied', 'cors'] as const),
     'cache_unavailable' as const,
-    ...(['invalid_argument', 'too_large', 'out_of_memory'] as const),
+    ...(['invalid_argument', 'too_large', 'out_of_memory', 'cancelled'] as const),
   ];
   return error instanceof KingletError && !others.includes(error.code);
 }

@@ -18,10 +18,18 @@ import type {
   NoticeOf,
   PostedLoadOptions,
   PostedSource,
+  PostedSources,
   TakesOf,
   WorkerMessage,
 } from '../protocol.ts';
-import type { FileDescription, KvPages, LoadProgress, ModelInfo, SessionInfo } from '../types.ts';
+import type {
+  FileDescription,
+  HereReason,
+  KvPages,
+  LoadProgress,
+  ModelInfo,
+  SessionInfo,
+} from '../types.ts';
 import { isRemoved } from '../wanted-signs.ts';
 import type { WantedSign } from '../wanted-signs.ts';
 import { answerRequest } from './answer-request.ts';
@@ -38,6 +46,7 @@ import { loadVision } from './load-vision.ts';
 import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import { openSource } from './open-source.ts';
+import type { Access } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
 import { PreparedFile } from './prepared-file.ts';
 import { PromptStore } from './prompt-store.ts';
@@ -48,6 +57,8 @@ import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
 
 export interface HostEnvironment {
+  /** Why the host runs in its client's thread; undefined: it has a worker of its own. */
+  hereReason?: HereReason | undefined;
   post: (message: WorkerMessage, transfer?: Transferable[]) => void;
   /**
    * `onStarting` is called with the number of threads before they start, and every second while the
@@ -101,6 +112,7 @@ type SessionCall = {
  */
 export class ModelHost {
   readonly #environment: HostEnvironment;
+  readonly #closing = new AbortController();
   #loaded: LoadedModel | undefined;
   readonly #sessions = new Map<number, HostedSession>();
   /** The running or waiting calls by their ids, with their signs. Cancelling removes a call. */
@@ -158,6 +170,18 @@ export class ModelHost {
   }
 
   /**
+   * Ends all work soon, releases files and locks, and lets go of the engine's memory. Only for a host
+   * in its client's thread: a worker is terminated.
+   */
+  close(): void {
+    this.#closing.abort(new KingletError('cancelled', 'the model is not wanted any more'));
+    this.#wanted.clear();
+    for (const session of this.#sessions.values()) session.isClosed = true;
+    this.#sessions.clear();
+    this.#loaded = undefined;
+  }
+
+  /**
    * Posts the answer to a call. KingletErrors are posted as answers, too. Any other error means that
    * the engine crashed, because it never throws while it is sound.
    */
@@ -197,6 +221,7 @@ export class ModelHost {
 
   /** Returns where the page can write which work is cancelled; undefined if it has to remove signs. */
   #noticeCancelled(engine: EngineModule): Uint32Array<SharedArrayBuffer> | undefined {
+    if (this.#environment.hereReason) return undefined; // nobody can cancel in the middle of a step
     if (!canShareMemory()) {
       engine.isCancelled = (id) => {
         const sign = this.#wanted.get(id);
@@ -298,7 +323,7 @@ export class ModelHost {
     work: CallWork<'inspect'>,
   ): Promise<FileDescription> {
     work.notify({ type: 'loading' });
-    const access = await accessTo([source], options, () => undefined);
+    const access = await this.#accessTo([source], options, () => undefined);
     const found = await listed(source, access);
     const noPlan = () => Promise.resolve([]);
     const { engine } = await this.#openEngine(work, 1, undefined, noPlan, options.engineUrl);
@@ -327,7 +352,7 @@ export class ModelHost {
       notify({ type: 'warning', code, message });
     };
     const prepared = options.prepared.map((source, index) => {
-      const open = () => openPrepared(source, options, warn);
+      const open = async () => openPrepared(source, await this.#accessTo([source], options, warn));
       return new PreparedFile(nameOf(source, index), open);
     });
     let before = 0;
@@ -343,6 +368,7 @@ export class ModelHost {
       openEngine: (...wanted) => this.#openEngine(work, ...wanted, options.engineUrl),
       onProgress,
       onWarning: warn,
+      signal: this.#closing.signal,
     });
     const templates = templatesOf(model, options.chatTemplate);
     if (options.chatTemplate !== undefined) unwrap(model.useTemplate(options.chatTemplate));
@@ -361,7 +387,9 @@ export class ModelHost {
     const measured = () => (speed ??= this.#promptSpeed(options, work));
     for (const file of prepared) await prompts.add(file, measured);
     await keepPrompts(prompts, options, warn);
-    const info = { name, ...describe(model, session.info, running, templates), images };
+    const { hereReason } = this.#environment;
+    const described = describe(model, session.info, running, templates, hereReason);
+    const info = { name, ...described, images };
     return { info, session, cancelledIds: this.#noticeCancelled(running.engine) };
   }
 
@@ -376,6 +404,14 @@ export class ModelHost {
     } finally {
       session.delete();
     }
+  }
+
+  #accessTo(
+    sources: PostedSources,
+    options: PostedLoadOptions,
+    onWarning: (warning: KingletError) => void,
+  ): Promise<Access> {
+    return accessTo(sources, options, onWarning, this.#closing.signal);
   }
 
   /** Uses the given file, or the one in the model's repository on the hub. */
@@ -395,7 +431,7 @@ export class ModelHost {
         const message = `this ${architecture} model cannot read pictures`;
         throw new KingletError('unsupported_feature', message);
       }
-      const access = await accessTo([posted], options, ({ code, message }) => {
+      const access = await this.#accessTo([posted], options, ({ code, message }) => {
         notify({ type: 'warning', code, message });
       });
       return loadVision(named(await listed(posted, access), running.engine, 'reader'), {
@@ -407,7 +443,8 @@ export class ModelHost {
       });
     };
     // The caller's headers are only for the model's files, not for pictures.
-    return new PictureReading(load, { headers: {}, stallTimeout, cache: 'default' });
+    const { signal } = this.#closing;
+    return new PictureReading(load, { headers: {}, stallTimeout, cache: 'default', signal });
   }
 
   /** Returns the tokens without computing pictures. */
@@ -517,16 +554,12 @@ function whenFree<T>(session: HostedSession, work: () => T | Promise<T>): Promis
   return done;
 }
 
-async function openPrepared(
-  source: PostedSource,
-  options: PostedLoadOptions,
-  warn: (warning: KingletError) => void,
-): Promise<ByteSource> {
+function openPrepared(source: PostedSource, access: Access): Promise<ByteSource> {
   if (source.kind === 'hub') {
     const address = 'hf:owner/repository/file.kprompt';
     throw new KingletError('invalid_argument', `a prepared state is a file, such as ${address}`);
   }
-  return openSource(source, await accessTo([source], options, warn));
+  return openSource(source, access);
 }
 
 async function keepPrompts(
@@ -593,6 +626,7 @@ function describe(
   session: SessionInfo,
   opened: OpenEngine,
   { chatTemplate, toolChatTemplate }: Templates,
+  hereReason: HereReason | undefined,
 ): Omit<ModelInfo, 'name' | 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
@@ -610,6 +644,8 @@ function describe(
       variant: opened.variant,
       kernels,
       nThreads,
+      worker: hereReason === undefined ? 'own' : 'here',
+      hereReason,
       singleThreadReason: nThreads > 1 ? undefined : opened.singleThreadReason,
     },
   };

@@ -15,6 +15,9 @@ export interface OpenEngine {
   singleThreadReason: SingleThreadReason;
 }
 
+/** Makes an engine: what the module of a build exports. */
+export type CreateEngine = (overrides?: EngineOverrides) => Promise<EngineModule>;
+
 /**
  * Plans the memory of a model, with an engine of the build that will run it. Returns the sizes in
  * bytes to try, the best first. Throws if the model cannot be loaded.
@@ -24,7 +27,8 @@ export type PlanMemory = (engine: EngineModule, nThreads: number) => Promise<rea
 /**
  * `kernels`: the set that the caller requires; each build has one set besides scalar. Memory that
  * threads share must be reserved in advance, and small machines refuse large sizes: so an engine of
- * one thread, with little memory, calls `plan` first. `onStarting`: see HostEnvironment.
+ * one thread, with little memory, calls `plan` first. `onStarting`: see HostEnvironment. `create`:
+ * makes an engine in place, which has one thread.
  */
 export async function openEngine(
   nThreads: number | undefined,
@@ -32,9 +36,10 @@ export async function openEngine(
   plan: PlanMemory,
   onStarting: (nThreads: number) => void,
   engineUrl: string | undefined,
+  create?: CreateEngine,
 ): Promise<OpenEngine> {
   const start = (variant: Variant, threads: number, memory?: WebAssembly.Memory) =>
-    startVariant(variantFiles(variant, engineUrl), threads, onStarting, memory);
+    startVariant(variantFiles(variant, engineUrl), threads, onStarting, create, memory);
   const best = detectSimd();
   const simd = best && kernels === 'simd128' ? 'simd128' : best;
   if (!simd) {
@@ -43,7 +48,7 @@ export async function openEngine(
       'this browser does not support WebAssembly SIMD',
     );
   }
-  const wanted = chooseThreads(nThreads, await hardwareThreads());
+  const wanted = create ? oneThread(nThreads) : chooseThreads(nThreads, await hardwareThreads());
   let { reason } = wanted;
   if (wanted.nThreads > 1) {
     const variant = `${simd}-threads` as const;
@@ -90,9 +95,10 @@ export async function openVision(
   { engine, variant }: OpenEngine,
   fileBytes: number,
   engineUrl: string | undefined,
+  create?: CreateEngine,
 ): Promise<EngineModule> {
   const start = (build: Variant, nThreads: number, memory?: WebAssembly.Memory) =>
-    startVariant(variantFiles(build, engineUrl), nThreads, () => undefined, memory);
+    startVariant(variantFiles(build, engineUrl), nThreads, () => undefined, create, memory);
   const simd: Simd = variant.startsWith('relaxed-simd') ? 'relaxed-simd' : 'simd128';
   try {
     const nThreads = engine.nPoolThreads();
@@ -145,6 +151,15 @@ class MissingFile extends Error {
   }
 }
 
+interface ChosenThreads {
+  nThreads: number;
+  reason: SingleThreadReason;
+}
+
+function oneThread(asked: number | undefined): ChosenThreads {
+  return { nThreads: 1, reason: asked === 1 ? 'requested' : 'here' };
+}
+
 /**
  * Chooses how many threads to start, and the reason if it is one. The default is half of the
  * hardware's threads: the other half usually belong to the same cores, and using all of them makes
@@ -155,7 +170,7 @@ export function chooseThreads(
   asked: number | undefined,
   hardware: number,
   canShare: boolean = canShareMemory(),
-): { nThreads: number; reason: SingleThreadReason } {
+): ChosenThreads {
   if (asked === 1) return { nThreads: 1, reason: 'requested' };
   if (!canShare) return { nThreads: 1, reason: 'not_isolated' };
   const half = Math.floor(hardware / 2);
@@ -193,15 +208,21 @@ async function startVariant(
   { glue, wasm }: VariantFiles,
   nThreads: number,
   onStarting: (nThreads: number) => void,
+  inPlace?: CreateEngine,
   wasmMemory?: WebAssembly.Memory,
 ): Promise<EngineModule> {
-  const overrides = { nThreads, ...(wasmMemory && { wasmMemory }) };
+  const overrides: EngineOverrides = {
+    nThreads,
+    // With a turn, which may end with a batch, the longest time without other events: 45 ms.
+    ...(inPlace && { batchSeconds: 0.02 }),
+    ...(wasmMemory && { wasmMemory }),
+  };
   const onSign = () => {
     onStarting(nThreads);
   };
   const module = underWay(compile(wasm), onSign);
   module.catch(() => undefined); // the error is reported below, if the glue could be loaded
-  const create = await underWay(importGlue(glue), onSign);
+  const create = inPlace ?? (await underWay(importGlue(glue), onSign));
   return new Promise((resolve, reject) => {
     const instantiateWasm: EngineOverrides['instantiateWasm'] = (imports, onInstance) => {
       module
@@ -216,12 +237,10 @@ async function startVariant(
   });
 }
 
-type Create = (overrides?: EngineOverrides) => Promise<EngineModule>;
-
-async function importGlue(glue: URL): Promise<Create> {
+async function importGlue(glue: URL): Promise<CreateEngine> {
   try {
     const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ glue.href)) as {
-      default: Create;
+      default: CreateEngine;
     };
     return module.default;
   } catch (error) {

@@ -1,5 +1,8 @@
 import { isNode } from '../runtime.ts';
 
+/** How long messages wait at most, unless a single step takes longer. */
+export const turnMs = 25;
+
 /** Lets messages that have arrived be handled. */
 export const yieldToMessages: () => Promise<void> = isNode ? yieldInNode : browserYield();
 

@@ -1,0 +1,80 @@
+// Tries what a model must do in every place: generate, let other events in, stop, be loaded again.
+// `load`: options of Kinglet.load(). Returns what happened.
+import { Kinglet, ModelCache } from './kinglet/index.js';
+
+const opening = 'Once upon a time';
+
+export async function probe(load) {
+  try {
+    const model = await Kinglet.load('model.gguf', { cache: false, ...load });
+    const { runtime } = model.info;
+    const greedy = { maxTokens: 40, temperature: 0 };
+    const { text } = await model.generate(opening, greedy).result;
+    const told = {
+      ...{ text, runtime },
+      ...{ stoppedText: await stopText(model), stoppedPrompt: await stopPrompt(model) },
+      textAfterwards: (await model.generate(opening, greedy).result).text,
+    };
+    model.dispose();
+    return { ...told, cached: load.cache ? await cachedTwice(load) : undefined };
+  } catch ({ name, code, message }) {
+    return { name, code, message };
+  }
+}
+
+/** Loads the model twice, the first time broken off; returns from where the last one came. */
+async function cachedTwice(load) {
+  const controller = new AbortController();
+  const address = new URL(`model.gguf?${String(Math.random())}`, self.location.href).href;
+  const broken = Kinglet.load(address, {
+    ...load,
+    signal: controller.signal,
+    onProgress: () => controller.abort(),
+  });
+  const phases = new Set();
+  const brokenOff = await nameOf(broken);
+  const warnings = [];
+  const onWarning = ({ message }) => warnings.push(message);
+  for (let i = 0; i < 2; ++i) {
+    phases.clear();
+    const onProgress = ({ phase }) => phases.add(phase);
+    (await Kinglet.load(address, { ...load, onProgress, onWarning })).dispose();
+  }
+  await new ModelCache().delete(address);
+  return { brokenOff, phases: [...phases], warnings };
+}
+
+/** Stops an answer by this thread's next event; returns how it ended, and whether it was cut. */
+async function stopText(model) {
+  const controller = new AbortController();
+  const session = await model.newSession();
+  const generation = session.generate(opening, {
+    ...{ maxTokens: 500, temperature: 0, logitBias: { 2: -100 } }, // without an end
+    signal: controller.signal,
+  });
+  await generation[Symbol.asyncIterator]().next();
+  setTimeout(() => controller.abort(), 1);
+  const name = await nameOf(generation.result);
+  const nTokens = await session.nPositions();
+  session.dispose();
+  return { name, isCut: nTokens < 500 };
+}
+
+/** The same, while a prompt is computed. */
+async function stopPrompt(model) {
+  const controller = new AbortController();
+  const session = await model.newSession();
+  const prompt = new Array(500).fill(300);
+  const generation = session.generate(prompt, { maxTokens: 1, signal: controller.signal });
+  setTimeout(() => controller.abort(), 5);
+  const name = await nameOf(generation.result);
+  const nTokens = await session.nPositions();
+  session.dispose();
+  return { name, isCut: nTokens < prompt.length };
+}
+
+const nameOf = (result) =>
+  result.then(
+    () => 'an answer',
+    ({ name }) => name,
+  );
