@@ -2,7 +2,8 @@
 // file next to the page and begin the page with <script src="isolate.js"></script>. It registers
 // itself as a service worker, which adds the headers, and reloads the page once. A page that has a
 // service worker of its own names it, <script src="isolate.js" data-worker="service-worker.js">; that
-// worker imports this file after its own listeners, and gives what it answers to isolated().
+// worker imports this file after its own listeners, and gives what it answers to isolated(). With
+// data-embedder="credentialless", a page may show pictures of other sites; Safari then has no threads.
 if (typeof document === 'undefined') {
   addEventListener('install', () => skipWaiting());
   addEventListener('activate', (event) => event.waitUntil(clients.claim()));
@@ -28,7 +29,7 @@ if (typeof document === 'undefined') {
   serviceWorker.addEventListener('controllerchange', reload);
   // A hard reload (Shift) passes by a service worker that is there already.
   serviceWorker
-    .register(dataset.worker ?? src)
+    .register((dataset.worker ?? src) + (dataset.embedder ? `?embedder=${dataset.embedder}` : ''))
     .then(({ active }) => active && reload())
     .catch((error) => console.warn('This page runs without threads:', error));
 } else if (crossOriginIsolated) {
@@ -45,7 +46,8 @@ function isolated(response) {
   const headers = new Headers(response.headers);
   headers.set('Cross-Origin-Opener-Policy', 'same-origin');
   const embedder = 'Cross-Origin-Embedder-Policy';
-  if (!headers.get(embedder)?.startsWith('credentialless')) headers.set(embedder, 'require-corp');
+  const wanted = new URL(location.href).searchParams.get('embedder') ?? 'require-corp';
+  if (!headers.get(embedder)?.startsWith('credentialless')) headers.set(embedder, wanted);
   const hasNoBody = [101, 204, 205, 304].includes(status);
   return new Response(hasNoBody ? null : response.body, { status, statusText, headers });
 }

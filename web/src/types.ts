@@ -378,6 +378,8 @@ export interface ModelInfo {
     hereReason: HereReason | undefined;
     /** Undefined with more than one thread. */
     singleThreadReason: SingleThreadReason | undefined;
+    /** If the reason is `not_isolated`: what would allow threads in this browser, in words. */
+    threadsRemedy: string | undefined;
   };
 }
 

@@ -53,6 +53,7 @@ import { PromptStore } from './prompt-store.ts';
 import { closeBitmaps } from './conversation-pictures.ts';
 import { engineConversation, runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
+import { threadsRemedy } from './threads-remedy.ts';
 import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
 
@@ -630,6 +631,7 @@ function describe(
 ): Omit<ModelInfo, 'name' | 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
   const nThreads = opened.engine.nPoolThreads();
+  const singleThreadReason = nThreads > 1 ? undefined : opened.singleThreadReason;
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
@@ -646,7 +648,8 @@ function describe(
       nThreads,
       worker: hereReason === undefined ? 'own' : 'here',
       hereReason,
-      singleThreadReason: nThreads > 1 ? undefined : opened.singleThreadReason,
+      singleThreadReason,
+      threadsRemedy: singleThreadReason === 'not_isolated' ? threadsRemedy() : undefined,
     },
   };
 }
