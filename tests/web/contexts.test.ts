@@ -2,7 +2,7 @@
 import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ModelInfo } from '../../dist/index.js';
 import { Kinglet } from '../../dist/index.js';
 import { serve } from '../../scripts/serve.mjs';
@@ -135,4 +135,15 @@ it('runs a model in place in Node', async () => {
   expect(model.info.runtime).toMatchObject(here('requested'));
   model.dispose();
   await expect(model.tokenize('a')).rejects.toMatchObject({ code: 'disposed' });
+});
+
+it('computes an answer without timers, which hidden tabs slow down', async () => {
+  const model = await Kinglet.load(storyModel, { worker: 'here' });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] }); // they never fire
+  onTestFinished(() => {
+    vi.useRealTimers();
+    model.dispose();
+  });
+  const { result } = model.generate('Once upon a time', { maxTokens: 40, temperature: 0 });
+  expect((await result).text).toBe(story);
 });
