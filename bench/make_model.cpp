@@ -529,6 +529,27 @@ std::vector<std::byte> random_tensor(const NamedShape& tensor, const DTypeInfo& 
   return bytes;
 }
 
+// Random blocks of a type that has no encoder. Their scales are small numbers.
+std::vector<std::byte> random_blocks(const NamedShape& tensor, const DTypeInfo& type,
+                                     std::mt19937& random) {
+  const size_t row_bytes = type.row_bytes(static_cast<size_t>(tensor.shape[0]));
+  const auto n_rows = static_cast<size_t>(tensor.shape[1]);
+  // The upper byte of a scale, or the byte with its upper nibble.
+  const size_t exponent = type.type == DType::iq1_m ? 55 : 1;
+  std::vector<std::byte> bytes(n_rows * row_bytes);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i >= kDifferentRows * row_bytes) {
+      bytes[i] = bytes[i - kDifferentRows * row_bytes];
+      continue;
+    }
+    bytes[i] = static_cast<std::byte>(random());
+    if (i % type.block_bytes == exponent) {
+      bytes[i] = (bytes[i] & std::byte{0x0f}) | std::byte{0x10};
+    }
+  }
+  return bytes;
+}
+
 Status make_model(std::string_view shape_name, std::string_view type, const std::string& path) {
   const auto* model = std::find_if(std::begin(kShapes), std::end(kShapes),
                                    [&](const ModelShape& s) { return s.name == shape_name; });
@@ -537,18 +558,23 @@ Status make_model(std::string_view shape_name, std::string_view type, const std:
     for (const ModelShape& shape : kShapes) known += cat(known.empty() ? "" : ", ", shape.name);
     return Error{ErrorCode::invalid_argument, cat("unknown shape (known: ", known, ")")};
   }
-  KINGLET_ASSIGN(const Recipe recipe, find_recipe(type));
+  // A type without an encoder takes the place of Q4_0.
+  const DTypeInfo* codebook = find_dtype(type);
+  if (codebook != nullptr && find_quantizer(codebook->type) != nullptr) codebook = nullptr;
+  KINGLET_ASSIGN(const Recipe recipe, find_recipe(codebook == nullptr ? type : "Q4_0"));
   GgufWriter file;
   set_metadata(file, *model, recipe);
   const auto tensors = tensors_of(*model);
-  const std::vector<DType> types = types_of(tensors, recipe, *model);
+  std::vector<DType> types = types_of(tensors, recipe, *model);
+  if (codebook != nullptr) std::replace(types.begin(), types.end(), DType::q4_0, codebook->type);
   for (size_t i = 0; i < tensors.size(); ++i) {
     file.add_tensor(tensors[i].name, types[i], tensors[i].shape);
   }
   KINGLET_TRY(file.open(path));
   std::mt19937 random(1);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    KINGLET_TRY(file.write_tensor(random_tensor(tensors[i], dtype_info(types[i]), random)));
+    const auto make = find_quantizer(types[i]) != nullptr ? random_tensor : random_blocks;
+    KINGLET_TRY(file.write_tensor(make(tensors[i], dtype_info(types[i]), random)));
   }
   return file.close();
 }

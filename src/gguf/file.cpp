@@ -62,12 +62,21 @@ bool GgufFile::is_in_gap(uint64_t offset) const {
   return gap != nullptr && offset >= gap->begin;
 }
 
+const GgufFile::Room* GgufFile::room_at(uint64_t offset) const {
+  const auto room = std::find_if(rooms_.begin(), rooms_.end(),
+                                 [offset](const Room& each) { return each.offset == offset; });
+  return room == rooms_.end() ? nullptr : &*room;
+}
+
 uint64_t GgufFile::in_memory(uint64_t offset) const {
-  uint64_t n_left_out = 0;
-  for (const Gap& gap : gaps_) {
-    if (offset > gap.begin) n_left_out += std::min(offset, gap.end) - gap.begin;
+  uint64_t position = offset;
+  for (const Room& room : rooms_) {
+    if (offset >= room.offset) position += room.bytes;
   }
-  return offset - n_left_out;
+  for (const Gap& gap : gaps_) {
+    if (offset > gap.begin) position -= std::min(offset, gap.end) - gap.begin;
+  }
+  return position;
 }
 
 uint64_t GgufFile::bytes_in_memory() const {
@@ -76,19 +85,28 @@ uint64_t GgufFile::bytes_in_memory() const {
   return n;
 }
 
+uint64_t GgufFile::stored_bytes() const {
+  uint64_t n = 0;
+  for (const Gap& gap : gaps_) n += gap.end - gap.begin;
+  for (const GgufFile& part : other_parts_) n += part.stored_bytes();
+  return n;
+}
+
 TensorView GgufFile::tensor(const TensorInfo& info) {
   const auto [part, offset] = place_of(info);
-  TensorView view{info.name, info.type, info.shape, {}};
+  TensorView view{info.name, info.type, info.shape, {}, nullptr};
   if (part->is_in_gap(offset)) return view;
   if (is_outline_) {
     const auto address = static_cast<uintptr_t>(kAlignment + in_memory(offset));
     // NOLINTNEXTLINE(performance-no-int-to-ptr): nothing is at this place
     view.bytes = {reinterpret_cast<std::byte*>(address), static_cast<size_t>(info.bytes)};
-    return view;
+  } else {
+    // The part is this file or one of its other_parts_, so it is not const.
+    auto& data = const_cast<GgufFile*>(part)->data_;
+    view.bytes = from(data.bytes(), part->in_memory(offset)).first(static_cast<size_t>(info.bytes));
   }
-  // The part is this file or one of its other_parts_, so it is not const.
-  auto& data = const_cast<GgufFile*>(part)->data_;
-  view.bytes = from(data.bytes(), part->in_memory(offset)).first(static_cast<size_t>(info.bytes));
+  const Room* room = part->room_at(offset);
+  if (room != nullptr) view.coded = view.bytes.data() - room->bytes;
   return view;
 }
 
@@ -118,6 +136,7 @@ Result<GgufFile> GgufFile::outline(AlignedBuffer beginning, std::optional<uint64
   file.storage_ = std::make_unique<NoFile>();
   file.is_outline_ = true;
   file.leave_out(file.header_, choice);
+  file.make_rooms(file.header_);
   return file;
 }
 
@@ -143,10 +162,15 @@ std::span<std::byte> GgufLoader::next_room() {
   if (received_ < file_.header_.data_offset) return from(file_.header_bytes_.bytes(), received_);
   if (received_ >= file_.file_bytes()) return {};
   const uint64_t offset = received_ - file_.header_.data_offset;
-  const auto room = from(file_.data_.bytes(), file_.in_memory(offset));
+  // The bytes up to the next gap or room lie together.
+  uint64_t end = file_.section_bytes_;
   const GgufFile::Gap* gap = file_.next_gap(offset);
-  if (gap == nullptr) return room;
-  return room.first(static_cast<size_t>(gap->begin - std::min(offset, gap->begin)));
+  if (gap != nullptr) end = std::max(gap->begin, offset);
+  for (const GgufFile::Room& room : file_.rooms_) {
+    if (room.offset > offset) end = std::min(end, room.offset);
+  }
+  const auto room = from(file_.data_.bytes(), file_.in_memory(offset));
+  return room.first(static_cast<size_t>(end - offset));
 }
 
 Result<std::span<std::byte>> GgufLoader::reserve(size_t max_bytes) {
@@ -200,6 +224,7 @@ GgufFile* GgufLoader::file() {
 std::span<const std::byte> GgufLoader::arrived() {
   const uint64_t data_offset = file_.header_.data_offset;
   const uint64_t n = has_header_ && received_ > data_offset ? received_ - data_offset : 0;
+  // A room is there before the first byte of its tensor.
   return file_.data_.bytes().first(static_cast<size_t>(file_.in_memory(n)));
 }
 
@@ -254,6 +279,7 @@ Status GgufLoader::place(const GgufHeader& header, std::optional<uint64_t> file_
   auto header_bytes = AlignedBuffer::allocate(header.data_offset, "the header");
   if (!header_bytes.ok()) return fail(std::move(header_bytes.error()));
   if (file_.storage_ != nullptr && announced_bytes_) file_.leave_out(header, choice_);
+  file_.make_rooms(header);
   auto data = allocate_data(file_.in_memory(header.data_bytes));
   if (!data.ok()) return fail(std::move(data.error()));
 
@@ -293,17 +319,31 @@ void GgufFile::leave_out(const GgufHeader& header, StoredChoice choice) {
   }
 }
 
+// Makes rooms for the tensors in memory whose weights models keep in another form. Their sizes keep
+// the alignment of the bytes after them.
+void GgufFile::make_rooms(const GgufHeader& header) {
+  for (const TensorInfo& tensor : header.tensors) {
+    const DTypeInfo& type = dtype_info(tensor.type);
+    if (type.coded == type.type || is_in_gap(tensor.offset)) continue;
+    const uint64_t n = dtype_info(type.coded).block_bytes - type.block_bytes;
+    const uint64_t bytes = tensor.bytes / type.block_bytes * n;
+    rooms_.push_back({tensor.offset, (bytes + kAlignment - 1) / kAlignment * kAlignment});
+  }
+  std::sort(rooms_.begin(), rooms_.end(),
+            [](const Room& a, const Room& b) { return a.offset < b.offset; });
+}
+
 // Parses the header again after the end of a stream of unknown size: the size, now known, may
 // change the types of its tensors (see HeaderReader::settle_q2_0()).
 Status GgufLoader::settle_size() {
   auto header = parse_gguf_header(file_.header_bytes_.bytes(), received_);
   if (!header.ok()) return {};  // finish() reports how much is missing
-  auto data = allocate_data(header.value().data_bytes);
+  file_.section_bytes_ = header.value().data_bytes;
+  auto data = allocate_data(file_.in_memory(file_.section_bytes_));
   if (!data.ok()) return fail(std::move(data.error()));
   fill(data.value().bytes(), file_.data_.bytes());
   file_.data_ = std::move(data.value());
   file_.header_ = std::move(header.value());
-  file_.section_bytes_ = file_.header_.data_bytes;
   return {};
 }
 

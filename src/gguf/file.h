@@ -42,14 +42,16 @@ class GgufFile {
   // A hash of the header (metadata and table of tensors), of all parts.
   uint64_t header_hash() const;
 
-  // The number of bytes of the data section that are in memory.
+  // The bytes of memory for the data section: without what stays in the storage, and with the room
+  // that tensors need besides their bytes.
   uint64_t bytes_in_memory() const;
 
   // The number of bytes of the data section that stay in the storage.
-  uint64_t stored_bytes() const { return header_.data_bytes - bytes_in_memory(); }
+  uint64_t stored_bytes() const;
 
   // A view of a tensor of header(). Its bytes are mutable so that weights can be packed in place;
-  // they are empty if the tensor stays in the storage.
+  // they are empty if the tensor stays in the storage. Tensors of types that models keep in another
+  // form have room for it.
   TensorView tensor(const TensorInfo& info);
 
   // Where a tensor of header() is stored; no file if it is in memory.
@@ -63,6 +65,11 @@ class GgufFile {
     uint64_t begin;
     uint64_t end;
   };
+  // Memory before a tensor, for its form in memory: see TensorView::coded.
+  struct Room {
+    uint64_t offset;  // of the tensor in the data section
+    uint64_t bytes;
+  };
   struct Place {
     const GgufFile* part;
     uint64_t offset;  // in the part's data section
@@ -71,16 +78,19 @@ class GgufFile {
   // The gap around this byte of the data section, or the next gap after it; null if there is none.
   const Gap* next_gap(uint64_t offset) const;
   bool is_in_gap(uint64_t offset) const;
+  const Room* room_at(uint64_t offset) const;  // null if there is none
   // The position in memory of this byte of the data section, or of the first byte after its gap.
   uint64_t in_memory(uint64_t offset) const;
   void leave_out(const GgufHeader& header, StoredChoice choice);
+  void make_rooms(const GgufHeader& header);
 
   AlignedBuffer header_bytes_;
   AlignedBuffer data_;
   GgufHeader header_;
   uint64_t section_bytes_ = 0;  // of this part's data section
   bool is_outline_ = false;
-  std::vector<Gap> gaps_;  // in order
+  std::vector<Gap> gaps_;    // in order
+  std::vector<Room> rooms_;  // in order
   std::unique_ptr<const RandomAccessFile> storage_;
   std::vector<GgufFile> other_parts_;  // in order
 };

@@ -99,9 +99,10 @@ void weave(std::byte* rows, std::byte* woven, const PackedMatrix& matrix) {
 
 PackedMatrix packed_form(const TensorView& tensor, const KernelSet& kernels) {
   PackedMatrix matrix;
-  matrix.data = tensor.bytes.data();
-  matrix.type = tensor.type;
-  const MatmulKernel& kernel = matmul_kernel(kernels, tensor.type);
+  const bool is_coded = tensor.coded != nullptr;
+  matrix.data = is_coded ? tensor.coded : tensor.bytes.data();
+  matrix.type = is_coded ? dtype_info(tensor.type).coded : tensor.type;
+  const MatmulKernel& kernel = matmul_kernel(kernels, matrix.type);
   matrix.interleave = kernel.interleave;
   matrix.in_planes = kernel.activations == ActivationFormat::tables;
   matrix.n_rows = static_cast<size_t>(tensor.n_rows());
@@ -110,20 +111,35 @@ PackedMatrix packed_form(const TensorView& tensor, const KernelSet& kernels) {
 }
 
 size_t packed_group_bytes(const PackedMatrix& matrix) {
-  if (matrix.interleave == 1) return 0;
   return matrix.interleave * dtype_info(matrix.type).row_bytes(matrix.n_columns);
 }
 
-void pack_rows(const PackedMatrix& matrix, size_t begin, size_t end, std::byte* room) {
-  if (matrix.interleave == 1) return;
-  const size_t group_bytes = packed_group_bytes(matrix);
+void pack_rows(const PackedMatrix& matrix, const FileRows& rows, size_t begin, size_t end,
+               std::byte* room) {
+  const DTypeInfo& type = dtype_info(rows.type);
+  const bool is_coded = matrix.type != rows.type;
+  if (matrix.interleave == 1 && !is_coded) return;
+  const size_t row_bytes = dtype_info(matrix.type).row_bytes(matrix.n_columns);
+  const std::byte* from = rows.data + begin * type.row_bytes(matrix.n_columns);
   // The bytes belong to the file, whose owner allows writing to them.
-  auto* group = const_cast<std::byte*>(matrix.data) + begin / matrix.interleave * group_bytes;
-  end = std::min(end, woven_rows(matrix));
-  for (size_t row = begin; row < end; row += matrix.interleave) {
-    std::memcpy(room, group, group_bytes);
-    weave(room, group, matrix);
-    group += group_bytes;
+  auto* to = const_cast<std::byte*>(matrix.data) + begin * row_bytes;
+  const size_t n_woven = woven_rows(matrix);
+  for (size_t row = begin; row < end;) {
+    const size_t n = row < n_woven ? matrix.interleave : 1;
+    if (!is_coded && n == 1) return;  // the rows at the end stay as they are
+    if (is_coded) {
+      type.encode(from, room, n * matrix.n_columns);
+    } else {
+      std::memcpy(room, from, n * row_bytes);
+    }
+    if (n > 1) {
+      weave(room, to, matrix);
+    } else {
+      std::memcpy(to, room, row_bytes);
+    }
+    row += n;
+    from += n * type.row_bytes(matrix.n_columns);
+    to += n * row_bytes;
   }
 }
 
@@ -131,7 +147,7 @@ Result<PackedMatrix> pack_in_place(const TensorView& tensor, const KernelSet& ke
   const PackedMatrix matrix = packed_form(tensor, kernels);
   KINGLET_ASSIGN(AlignedBuffer room,
                  AlignedBuffer::allocate(packed_group_bytes(matrix), cat("packing ", tensor.name)));
-  pack_rows(matrix, 0, matrix.n_rows, room.data());
+  pack_rows(matrix, {tensor.bytes.data(), tensor.type}, 0, matrix.n_rows, room.data());
   return matrix;
 }
 

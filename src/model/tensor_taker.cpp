@@ -20,10 +20,11 @@ Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n) {
 
 Result<const float*> TensorTaker::vector(std::string_view name, uint64_t n, uint64_t n_columns) {
   KINGLET_ASSIGN(const TensorView tensor, take(name, {n_columns, n / n_columns, 1, 1}, DType::f32));
-  fill_.add(tensor, {.data = tensor.bytes.data(),
-                     .type = DType::f32,
-                     .n_rows = static_cast<size_t>(tensor.n_rows()),
-                     .n_columns = static_cast<size_t>(n_columns)});
+  fill_.add(tensor, tensor.bytes.data(),
+            {.data = tensor.bytes.data(),
+             .type = DType::f32,
+             .n_rows = static_cast<size_t>(tensor.n_rows()),
+             .n_columns = static_cast<size_t>(n_columns)});
   return reinterpret_cast<const float*>(tensor.bytes.data());
 }
 
@@ -36,8 +37,8 @@ Result<PackedMatrix> TensorTaker::matrix(std::string_view name, uint64_t n_rows,
 Result<PackedMatrix> TensorTaker::filters(std::string_view name, uint64_t n_filters,
                                           uint64_t n_channels, uint64_t size) {
   KINGLET_ASSIGN(const TensorView tensor, take(name, {size, size, n_channels, n_filters}));
-  const TensorView rows{
-      tensor.name, tensor.type, {n_channels * size * size, n_filters, 1, 1}, tensor.bytes};
+  TensorView rows = tensor;
+  rows.shape = {n_channels * size * size, n_filters, 1, 1};
   return add(tensor, rows);
 }
 
@@ -61,7 +62,7 @@ Result<EmbeddingTable> TensorTaker::table(std::string_view name, uint64_t n_rows
 
 PackedMatrix TensorTaker::add(const TensorView& tensor, const TensorView& part) {
   const PackedMatrix matrix = packed_form(part, kernels_);
-  fill_.add(tensor, matrix);
+  fill_.add(tensor, part.bytes.data(), matrix);
   return matrix;
 }
 
@@ -82,17 +83,20 @@ Result<std::vector<PackedMatrix>> TensorTaker::experts(std::string_view name, ui
 
 std::vector<PackedMatrix> TensorTaker::slice(const TensorView& tensor,
                                              const std::vector<uint64_t>& n_rows) {
-  const auto row_bytes = tensor.bytes.size() / static_cast<size_t>(tensor.n_rows());
+  const DTypeInfo& type = dtype_info(tensor.type);
+  const auto n_columns = static_cast<size_t>(tensor.n_columns());
   std::vector<PackedMatrix> slices;
-  size_t offset = 0;
+  TensorView rest = tensor;
   for (const uint64_t n : n_rows) {
-    const size_t bytes = static_cast<size_t>(n) * row_bytes;
-    const TensorView part{tensor.name,
-                          tensor.type,
-                          {tensor.n_columns(), n, 1, 1},
-                          tensor.bytes.subspan(offset, bytes)};
+    TensorView part = rest;
+    part.shape = {tensor.n_columns(), n, 1, 1};
+    const size_t bytes = static_cast<size_t>(n) * type.row_bytes(n_columns);
+    part.bytes = rest.bytes.first(bytes);
     slices.push_back(add(tensor, part));
-    offset += bytes;
+    rest.bytes = rest.bytes.subspan(bytes);
+    if (rest.coded != nullptr) {
+      rest.coded += static_cast<size_t>(n) * dtype_info(type.coded).row_bytes(n_columns);
+    }
   }
   return slices;
 }

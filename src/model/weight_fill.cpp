@@ -32,28 +32,27 @@ uint64_t hash_row(uint64_t name, uint64_t begin, std::span<const std::byte> row)
 
 }  // namespace
 
-void WeightFill::add(const TensorView& tensor, const PackedMatrix& form) {
+void WeightFill::add(const TensorView& tensor, const std::byte* rows, const PackedMatrix& form) {
   matrices_.push_back({.form = form,
+                       .rows = {rows, tensor.type},
                        .name = tensor.name,
                        .name_hash = hash_name(tensor.name),
                        .tensor = tensor.bytes.data(),
                        .hash_step = 1,
                        .bad_block = std::nullopt});
-  room_bytes_ = std::max(room_bytes_, packed_group_bytes(form));
+  if (form.interleave > 1 || form.type != tensor.type) {
+    room_bytes_ = std::max(room_bytes_, packed_group_bytes(form));
+  }
 }
 
 void WeightFill::add_table(const TensorView& tensor, const PackedMatrix& form) {
-  add(tensor, form);
+  add(tensor, tensor.bytes.data(), form);
   matrices_.back().hash_step = sample_step(form.n_rows);
 }
 
 void WeightFill::sort() {
   std::sort(matrices_.begin(), matrices_.end(),
-            [](const Matrix& a, const Matrix& b) { return a.form.data < b.form.data; });
-}
-
-size_t WeightFill::row_bytes(const Matrix& matrix) const {
-  return dtype_info(matrix.form.type).row_bytes(matrix.form.n_columns);
+            [](const Matrix& a, const Matrix& b) { return a.rows.data < b.rows.data; });
 }
 
 std::vector<WeightFill::Part> WeightFill::next_parts(std::span<const std::byte> arrived,
@@ -66,21 +65,34 @@ std::vector<WeightFill::Part> WeightFill::parts_before(const std::byte* end, siz
   size_t n_bytes = 0;
   size_t index = next_matrix_;
   size_t row = next_row_;
+  bool is_full = false;
+  const std::byte* tensor = nullptr;
+  const std::byte* unread = nullptr;  // the first row of that tensor that is read by these parts
   for (; index < matrices_.size(); ++index, row = 0) {
-    const PackedMatrix& form = matrices_[index].form;
-    const size_t width = row_bytes(matrices_[index]);
+    const Matrix& matrix = matrices_[index];
+    const PackedMatrix& form = matrix.form;
     const size_t group = form.interleave;
-    const size_t step = std::max<size_t>(kPartBytes / (group * width), 1) * group;
+    const size_t step = std::max<size_t>(kPartBytes / (group * matrix.row_bytes()), 1) * group;
+    if (matrix.tensor != tensor) {
+      tensor = matrix.tensor;
+      unread = nullptr;
+    }
     while (row < form.n_rows) {
       const size_t last = std::min(row + step, form.n_rows);
-      if (form.data + last * width > end) break;
+      if (matrix.row(last) > end) break;
+      if (unread == nullptr) {
+        unread = matrix.row(row);
+      } else if (form.type != matrix.rows.type && matrix.packed_row(last) > unread) {
+        is_full = true;
+        break;
+      }
       parts.push_back({index, row, last, std::nullopt});
-      n_bytes += (last - row) * width;
+      n_bytes += (last - row) * matrix.row_bytes();
       row = last;
     }
     if (row < form.n_rows) break;
   }
-  if (n_bytes < bytes && index < matrices_.size()) return {};
+  if (n_bytes < bytes && index < matrices_.size() && !is_full) return {};
   next_matrix_ = index;
   next_row_ = row;
   return parts;
@@ -88,20 +100,19 @@ std::vector<WeightFill::Part> WeightFill::parts_before(const std::byte* end, siz
 
 void WeightFill::run(Part& part, std::byte* room) const {
   const Matrix& matrix = matrices_[part.matrix];
-  const size_t width = row_bytes(matrix);
-  const std::byte* first = matrix.form.data + part.begin * width;
-  const std::span<const std::byte> rows(first, (part.end - part.begin) * width);
-  if (const auto block = find_not_finite(matrix.form.type, rows)) {
+  const std::byte* first = matrix.row(part.begin);
+  const std::span<const std::byte> rows(first, matrix.row(part.end));
+  if (const auto block = find_not_finite(matrix.rows.type, rows)) {
     const auto n_before = static_cast<size_t>(first - matrix.tensor);
-    part.bad_block = n_before / dtype_info(matrix.form.type).block_bytes + *block;
+    part.bad_block = n_before / dtype_info(matrix.rows.type).block_bytes + *block;
   }
   const size_t step = matrix.hash_step;
   for (size_t row = (part.begin + step - 1) / step * step; row < part.end; row += step) {
-    const std::byte* data = matrix.form.data + row * width;
+    const std::byte* data = matrix.row(row);
     const auto begin = static_cast<uint64_t>(data - matrix.tensor);
-    part.hash += hash_row(matrix.name_hash, begin, {data, width});
+    part.hash += hash_row(matrix.name_hash, begin, {data, matrix.row_bytes()});
   }
-  pack_rows(matrix.form, part.begin, part.end, room);
+  pack_rows(matrix.form, matrix.rows, part.begin, part.end, room);
 }
 
 void WeightFill::note(const Part& part) {
@@ -113,11 +124,12 @@ void WeightFill::note(const Part& part) {
 Status WeightFill::finish() {
   if (!is_done()) {
     KINGLET_ASSIGN(AlignedBuffer room, AlignedBuffer::allocate(room_bytes_, "packing the weights"));
-    const Matrix& last = matrices_.back();
-    const std::byte* end = last.form.data + last.form.n_rows * row_bytes(last);
-    for (Part& part : parts_before(end, 0)) {
-      run(part, room.data());
-      note(part);
+    const std::byte* end = matrices_.back().row(matrices_.back().form.n_rows);
+    while (!is_done()) {
+      for (Part& part : parts_before(end, 0)) {
+        run(part, room.data());
+        note(part);
+      }
     }
   }
   for (const StoredRows& rows : stored_) KINGLET_TRY(hash_stored(rows));
@@ -125,7 +137,7 @@ Status WeightFill::finish() {
                                 [](const Matrix& matrix) { return matrix.bad_block.has_value(); });
   if (bad == matrices_.end()) return {};
   return Error{ErrorCode::not_finite, cat("tensor ", bad->name, " holds NaN or infinity at weight ",
-                                          *bad->bad_block * dtype_info(bad->form.type).block_size,
+                                          *bad->bad_block * dtype_info(bad->rows.type).block_size,
                                           ": the file is damaged")};
 }
 

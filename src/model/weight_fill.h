@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "gguf/stored_tensor.h"
 #include "kernels/kernels.h"
+#include "kernels/packing.h"
 #include "tensor/tensor.h"
 
 namespace kinglet {
@@ -35,9 +36,9 @@ class WeightFill {
     size_t row_bytes;
   };
 
-  // Adds a matrix that is a part of `tensor`. `form`: as it will be, see packed_form(). The bytes
-  // need not have arrived.
-  void add(const TensorView& tensor, const PackedMatrix& form);
+  // Adds a matrix that is a part of `tensor`, whose first row is at `rows`. `form`: as it will be,
+  // see packed_form(). The bytes need not have arrived.
+  void add(const TensorView& tensor, const std::byte* rows, const PackedMatrix& form);
 
   // The same for a matrix that could also stay in its file: only a sample of its rows is hashed, so
   // that the hash is the same in both cases.
@@ -51,8 +52,9 @@ class WeightFill {
   size_t room_bytes() const { return room_bytes_; }
 
   // Returns the parts that are in `arrived`, the beginning of the file's data, and were not
-  // returned before. If these have fewer than `bytes` bytes in all, returns none, unless they are
-  // the last ones.
+  // returned before. If these have fewer than `bytes` bytes in all, returns none, unless nothing
+  // more could be added to them. The parts returned before must have run: packing rows into their
+  // room writes over rows before them.
   std::vector<Part> next_parts(std::span<const std::byte> arrived, size_t bytes);
 
   // Checks and packs a part that has arrived. Different parts can run at the same time.
@@ -74,14 +76,21 @@ class WeightFill {
  private:
   struct Matrix {
     PackedMatrix form;
+    FileRows rows;
     std::string_view name;  // of the matrix's tensor
     uint64_t name_hash;
     const std::byte* tensor;          // its first byte
     size_t hash_step;                 // every row whose index is a multiple of this is hashed
     std::optional<size_t> bad_block;  // of the tensor
+
+    size_t row_bytes() const { return dtype_info(rows.type).row_bytes(form.n_columns); }
+    const std::byte* row(size_t i) const { return rows.data + i * row_bytes(); }
+    // Where the packed row begins.
+    const std::byte* packed_row(size_t i) const {
+      return form.data + i * dtype_info(form.type).row_bytes(form.n_columns);
+    }
   };
 
-  size_t row_bytes(const Matrix& matrix) const;
   std::vector<Part> parts_before(const std::byte* end, size_t bytes);
   Status hash_stored(const StoredRows& rows);
 

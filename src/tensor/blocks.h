@@ -268,6 +268,88 @@ struct BlockPQ2_0 {
 };
 static_assert(sizeof(BlockPQ2_0) == 34);
 
+// --- Codebook types in memory, which no file has: each weight has a code of its own, which numbers
+// one of the values that its codebook's vectors hold. Sub-block scales s are those of the file, in
+// nibbles (low nibble first).
+
+// 8 sub-blocks of 32: w[i] = kFactor * scale * (2 * s + 1) * kValues[code[i]].
+// Each sub-block has 16 bytes of nibbles as in Q4_0: three bits of magnitude, then the sign.
+struct CodedIQ3 {
+  static constexpr size_t kSize = 256;
+  Half scale;
+  uint8_t scales[kSize / 64];
+  uint8_t nibbles[kSize / 2];
+};
+struct CodedIQ3_XXS : CodedIQ3 {
+  static constexpr float kFactor = 0.25f;
+  static constexpr int8_t kValues[16] = {4,  12,  20,  28,  36,  44,  52,  62,
+                                         -4, -12, -20, -28, -36, -44, -52, -62};
+};
+struct CodedIQ3_S : CodedIQ3 {
+  static constexpr float kFactor = 1.0f;
+  static constexpr int8_t kValues[16] = {1,  3,  5,  7,  9,  11,  13,  15,
+                                         -1, -3, -5, -7, -9, -11, -13, -15};
+};
+static_assert(sizeof(CodedIQ3_XXS) == 134 && sizeof(CodedIQ3_S) == 134);
+
+// The values of codes of IQ2: two bits of magnitude, then the sign.
+struct CodesIQ2 {
+  static constexpr size_t kSize = 256;
+  static constexpr float kFactor = 0.125f;
+  static constexpr int8_t kValues[16] = {8, 25, 43, 0, -8, -25, -43, 0};
+};
+
+// IQ2_XS and IQ2_S. 16 sub-blocks of 16:
+// w[i] = kFactor * scale * (2 * s + 1) * kValues[code[i]]. Pairs and signs are stored like the
+// pairs and the high bits of Q3_K. Signs come first: a compiler loads those of a block at once, and
+// processors do not foresee a jump backwards from them to the pairs.
+struct CodedIQ2 : CodesIQ2 {
+  Half scale;
+  uint8_t scales[kSize / 32];
+  uint8_t signs[kSize / 8];
+  uint8_t pairs[kSize / 4];
+};
+static_assert(sizeof(CodedIQ2) == 106);
+
+// Like CodedIQ2, but with 8 sub-blocks of 32, and without the bits that follow from others: of the
+// 8 weights of a group, an even number is negative, and an even number has magnitude 1. So the last
+// weight of a group has no sign, and the low bit of its pair is free. These bits of byte
+// 32 h + 8 k + 7 of `pairs` are, from bit 0 up, s of sub-block 4 h + k. Byte l of the signs in
+// Q3_K's order is byte 4 k + j of `signs` for l = 8 k + j, j < 4, and byte 16 + 3 k + j for l = 8 k
+// + 4 + j, j < 3.
+struct CodedIQ2_XXS : CodesIQ2 {
+  Half scale;
+  uint8_t pairs[kSize / 4];
+  uint8_t signs[kSize / 32 * 7 / 2];
+};
+static_assert(sizeof(CodedIQ2_XXS) == 94);
+
+// w[i] = kFactor * scale * (2 * s + 1) * (8 * code[i] + 2 * positive - kOffset). The codes, 0 to 2,
+// are pairs as in Q2_K; s has three bits.
+struct CodesIQ1 {
+  static constexpr size_t kSize = 256;
+  static constexpr float kFactor = 0.125f;
+  static constexpr int kOffset = 9;
+};
+
+// 8 sub-blocks of 32. Bit 3 of the nibble of s is `positive`.
+struct CodedIQ1_S : CodesIQ1 {
+  Half scale;
+  uint8_t scales[kSize / 64];
+  uint8_t pairs[kSize / 4];
+};
+static_assert(sizeof(CodedIQ1_S) == 70);
+
+// 16 sub-blocks of 16. `positive` is for groups of 8: that of weights 128 h + 32 q + 8 k and
+// following is bit q of nibble 4 h + k of `positive`.
+struct CodedIQ1_M : CodesIQ1 {
+  Half scale;
+  uint8_t scales[kSize / 32];
+  uint8_t positive[kSize / 64];
+  uint8_t pairs[kSize / 4];
+};
+static_assert(sizeof(CodedIQ1_M) == 78);
+
 // --- Codebook types (see codebooks.h): groups of 8 (IQ1, IQ2) or 4 (IQ3) weights are numbers of
 // codebook vectors. IQ2 and IQ3 have a sign for each weight, from bit 0 up: a set bit is a minus.
 // "Even signs" are the first seven of eight signs; the eighth makes the number of minuses even.
@@ -280,6 +362,7 @@ static_assert(sizeof(BlockPQ2_0) == 34);
 // lower bits are bits 8-10 of the four groups' vector numbers.
 struct BlockIQ1_S {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ1_S;
   Half scale;
   uint8_t low[kSize / 8];
   uint16_t high[kSize / 32];
@@ -291,6 +374,7 @@ static_assert(sizeof(BlockIQ1_S) == 50);
 // nibble of the block's binary16 scale, the lowest in the first word.
 struct BlockIQ1_M {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ1_M;
   uint8_t low[kSize / 8];
   uint8_t high[kSize / 16];
   uint16_t scales[kSize / 64];
@@ -308,6 +392,7 @@ static_assert(sizeof(BlockIQ1_M) == 56);
 // and s.
 struct BlockIQ2_XXS {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ2_XXS;
   struct SubBlock {
     uint8_t vectors[4];
     uint32_t signs_and_scale;
@@ -321,6 +406,7 @@ static_assert(sizeof(BlockIQ2_XXS) == 66);
 // Each group has a vector number of nine bits, then seven even signs.
 struct BlockIQ2_XS {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ2;
   Half scale;
   uint16_t vectors_and_signs[kSize / 8];
   uint8_t scales[kSize / 32];
@@ -331,6 +417,7 @@ static_assert(sizeof(BlockIQ2_XS) == 74);
 // two in a bit pair of `high`.
 struct BlockIQ2_S {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ2;
   Half scale;
   uint8_t low[kSize / 8];
   uint8_t signs[kSize / 8];
@@ -343,6 +430,7 @@ static_assert(sizeof(BlockIQ2_S) == 82);
 // Each group of 4 has a vector number. The words of signs and s are as in IQ2_XXS.
 struct BlockIQ3_XXS {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ3_XXS;
   Half scale;
   uint8_t vectors[kSize / 4];
   uint32_t signs_and_scales[kSize / 32];
@@ -353,6 +441,7 @@ static_assert(sizeof(BlockIQ3_XXS) == 98);
 // Vector numbers have nine bits: eight in `low`, one in `high`. Each weight has a sign bit.
 struct BlockIQ3_S {
   static constexpr size_t kSize = 256;
+  using Coded = CodedIQ3_S;
   Half scale;
   uint8_t low[kSize / 4];
   uint8_t high[kSize / 32];

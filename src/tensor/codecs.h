@@ -38,6 +38,12 @@ void decode(const BlockIQ2_XS& block, float* out);
 void decode(const BlockIQ2_S& block, float* out);
 void decode(const BlockIQ3_XXS& block, float* out);
 void decode(const BlockIQ3_S& block, float* out);
+void decode(const CodedIQ1_S& block, float* out);
+void decode(const CodedIQ1_M& block, float* out);
+void decode(const CodedIQ2_XXS& block, float* out);
+void decode(const CodedIQ2& block, float* out);
+void decode(const CodedIQ3_XXS& block, float* out);
+void decode(const CodedIQ3_S& block, float* out);
 
 // Encodes Block::kSize finite weights. K and IQ4 types search for the least squared error. All
 // other types follow the rules of ggml and give the same bytes.
@@ -59,5 +65,14 @@ void encode(const float* in, BlockTQ2_0& block);
 void encode(const float* in, BlockNVFP4& block);
 void encode(const float* in, BlockQ1_0& block);
 void encode(const float* in, BlockQ2_0& block);
+
+// Returns the same weights as they are kept in memory.
+CodedIQ1_S encode(const BlockIQ1_S& block);
+CodedIQ1_M encode(const BlockIQ1_M& block);
+CodedIQ2_XXS encode(const BlockIQ2_XXS& block);
+CodedIQ2 encode(const BlockIQ2_XS& block);
+CodedIQ2 encode(const BlockIQ2_S& block);
+CodedIQ3_XXS encode(const BlockIQ3_XXS& block);
+CodedIQ3_S encode(const BlockIQ3_S& block);
 
 }  // namespace kinglet

@@ -31,15 +31,40 @@ void widen(const std::byte* blocks, float* out, size_t n) {
   }
 }
 
+template <class Block>
+void encode_blocks(const std::byte* blocks, std::byte* out, size_t n) {
+  const auto* block = reinterpret_cast<const Block*>(blocks);
+  auto* coded = reinterpret_cast<typename Block::Coded*>(out);
+  for (size_t i = 0; i < n; i += Block::kSize) *coded++ = encode(*block++);
+}
+
+template <class Block>
+constexpr DType type_of() {
+  DType found{};
+  const auto look = [&found]<DType kId, class B>(const TypeRow<kId, B>&) {
+    if (std::is_same_v<B, Block>) found = kId;
+  };
+  std::apply([&look](const auto&... rows) { (look(rows), ...); }, kTypeRows);
+  return found;
+}
+
 template <DType kId, class Block>
 constexpr DTypeInfo info_of(const TypeRow<kId, Block>& row) {
+  DTypeInfo info{kId, row.name, 1, sizeof(Block), row.units, nullptr, kId, nullptr};
   if constexpr (IsBlock<Block>) {
-    return {kId, row.name, Block::kSize, sizeof(Block), row.units, dequantize_blocks<Block>};
+    info.block_size = Block::kSize;
+    info.dequantize = dequantize_blocks<Block>;
+    if constexpr (requires { typename Block::Coded; }) {
+      static_assert(Block::Coded::kSize == Block::kSize);
+      info.coded = type_of<typename Block::Coded>();
+      info.encode = encode_blocks<Block>;
+    }
   } else if constexpr (std::is_same_v<Block, float>) {
-    return {kId, row.name, 1, sizeof(Block), row.units, copy_f32};
+    info.dequantize = copy_f32;
   } else {
-    return {kId, row.name, 1, sizeof(Block), row.units, widen<Block>};
+    info.dequantize = widen<Block>;
   }
+  return info;
 }
 
 constexpr std::array kTypes = table_of_types([](const auto& row) { return info_of(row); });
@@ -67,20 +92,23 @@ constexpr std::array kIndices = [] {
 
 }  // namespace
 
-std::span<const DTypeInfo> dtypes() { return kTypes; }
+std::span<const DTypeInfo> dtypes() { return dtypes_in_memory().first(kNFileTypes); }
+
+std::span<const DTypeInfo> dtypes_in_memory() { return kTypes; }
 
 size_t dtype_index(DType type) { return kIndices[static_cast<size_t>(type)]; }
 
 const DTypeInfo* find_dtype(uint32_t id) {
-  if (id > kLargestId || kIndices[id] == kNDTypes) return nullptr;
+  if (id > kLargestId || kIndices[id] >= kNFileTypes) return nullptr;
   return &kTypes[kIndices[id]];
 }
 
 const DTypeInfo* find_dtype(std::string_view name) {
-  const auto row = std::find_if(kTypes.begin(), kTypes.end(), [name](const DTypeInfo& info) {
+  const auto types = dtypes();
+  const auto row = std::find_if(types.begin(), types.end(), [name](const DTypeInfo& info) {
     return equal_ignoring_case(info.name, name);
   });
-  return row == kTypes.end() ? nullptr : row;
+  return row == types.end() ? nullptr : &*row;
 }
 
 const DTypeInfo& dtype_info(DType type) { return kTypes[dtype_index(type)]; }

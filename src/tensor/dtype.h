@@ -48,6 +48,13 @@ enum class DType : uint32_t {
   // Only in PrismML's llama.cpp.
   pq2_0 = 142,
   ptq1_0 = 143,
+  // In no file: see DTypeInfo::coded.
+  coded_iq1_s = 200,
+  coded_iq1_m,
+  coded_iq2_xxs,
+  coded_iq2,
+  coded_iq3_xxs,
+  coded_iq3_s,
 };
 
 // Adjacent units of a block: `count` pieces of `bytes` each. Packing never cuts a unit (see
@@ -103,9 +110,17 @@ inline constexpr std::tuple kTypeRows{
     TypeRow<DType::q2_0, BlockQ2_0>{"Q2_0", {{{2, 1}, {4, 4}}}},
     TypeRow<DType::pq2_0, BlockPQ2_0>{"PQ2_0", {{{2, 1}, {4, 8}}}},
     TypeRow<DType::ptq1_0, BlockPTQ1_0>{"PTQ1_0", {{{4, 6}, {2, 2}}}},
+    // Those of files end here.
+    TypeRow<DType::coded_iq1_s, CodedIQ1_S>{"IQ1_S in memory", {{{2, 1}, {4, 17}}}},
+    TypeRow<DType::coded_iq1_m, CodedIQ1_M>{"IQ1_M in memory", {{{2, 1}, {4, 19}}}},
+    TypeRow<DType::coded_iq2_xxs, CodedIQ2_XXS>{"IQ2_XXS in memory", {{{2, 1}, {4, 23}}}},
+    TypeRow<DType::coded_iq2, CodedIQ2>{"IQ2_XS and IQ2_S in memory", {{{2, 1}, {4, 26}}}},
+    TypeRow<DType::coded_iq3_xxs, CodedIQ3_XXS>{"IQ3_XXS in memory", {{{2, 1}, {4, 33}}}},
+    TypeRow<DType::coded_iq3_s, CodedIQ3_S>{"IQ3_S in memory", {{{2, 1}, {4, 33}}}},
 };
 
 inline constexpr size_t kNDTypes = std::tuple_size_v<decltype(kTypeRows)>;
+inline constexpr size_t kNFileTypes = kNDTypes - 6;
 
 // Whether a Block is a packed struct of several weights, not a single float.
 template <class Block>
@@ -128,18 +143,26 @@ struct DTypeInfo {
   // Decodes n weights (a multiple of block_size): the format's exact values, each rounded once to a
   // float.
   void (*dequantize)(const std::byte* blocks, float* out, size_t n);
+  // The type as which models keep these weights: another one if kernels cannot read the file's
+  // blocks. It has the same block size and represents the same numbers.
+  DType coded;
+  // Converts n weights to that type; null if it is the same.
+  void (*encode)(const std::byte* blocks, std::byte* out, size_t n);
 
   // The bytes of n weights (a multiple of block_size).
   size_t row_bytes(size_t n) const { return n / block_size * block_bytes; }
 };
 
-// All types, in the order of kTypeRows.
+// The types of files, in the order of kTypeRows.
 std::span<const DTypeInfo> dtypes();
 
-// The index of a type in dtypes() and in tables made by table_of_types().
+// These, and the types that only models in memory have.
+std::span<const DTypeInfo> dtypes_in_memory();
+
+// The index of a type in dtypes_in_memory() and in tables made by table_of_types().
 size_t dtype_index(DType type);
 
-// Returns the row of a type id that was read from a file, or null if the id is unknown.
+// Returns the row of a type id that was read from a file, or null if no file has that id.
 const DTypeInfo* find_dtype(uint32_t id);
 
 // Returns the row of a type by its name in the table, ignoring case ("q4_0"), or null.

@@ -23,6 +23,9 @@ struct TensorView {
   DType type = DType::f32;
   Shape shape = {0, 1, 1, 1};
   std::span<std::byte> bytes;  // exactly as many as type and shape need
+  // Where the same rows begin as DTypeInfo::coded, which take more memory: before `bytes`, whose
+  // place they take. Null if there is no room for them.
+  std::byte* coded = nullptr;
 
   uint64_t n_columns() const { return shape[0]; }
   uint64_t n_rows() const { return shape[1] * shape[2] * shape[3]; }

@@ -112,7 +112,7 @@ class EachKernelSet : public testing::TestWithParam<const KernelSet*> {
 };
 
 TEST_P(EachKernelSet, MultipliesEveryTypeAsDequantizedWeightsDo) {
-  for (const DTypeInfo& type : dtypes()) {
+  for (const DTypeInfo& type : dtypes_in_memory()) {
     for (const size_t n_rows : {1u, 5u, 32u, 37u, 101u}) {
       for (const size_t n_blocks : {1u, 3u, 5u}) {
         // For types without blocks, no vector width divides the lengths.
@@ -174,7 +174,7 @@ TEST_P(EachKernelSet, RoundsActivationsByHalfACodeAtMost) {
 TEST_P(EachKernelSet, ProductsOfWhatIsNotFiniteAreNotFinite) {
   constexpr size_t kRows = 37;
   constexpr size_t kColumns = 512;
-  for (const DTypeInfo& type : dtypes()) {
+  for (const DTypeInfo& type : dtypes_in_memory()) {
     auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
     const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
     ASSERT_TRUE(packed.ok());
@@ -200,7 +200,7 @@ TEST_P(EachKernelSet, ProductsOfWhatIsNotFiniteAreNotFinite) {
 TEST_P(EachKernelSet, MultipliesTheLargestAndTheSmallestNumbers) {
   constexpr size_t kRows = 16;
   constexpr size_t kColumns = 256;
-  for (const DTypeInfo& type : dtypes()) {
+  for (const DTypeInfo& type : dtypes_in_memory()) {
     auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
     auto packed_bytes = blocks;
     const auto packed =
@@ -286,7 +286,7 @@ TEST_P(EachKernelSet, ProductsAreTheSameInEveryBatch) {
   for (const size_t n_columns : {512u, 2048u, 2304u}) {
     std::vector<float> values(kTokens * n_columns);
     for (float& x : values) x = normal(random_);
-    for (const DTypeInfo& type : dtypes()) {
+    for (const DTypeInfo& type : dtypes_in_memory()) {
       auto blocks = random_blocks(type, kRows * n_columns / type.block_size, random_);
       const TensorView tensor{"w", type.type, {n_columns, kRows, 1, 1}, blocks};
       const auto packed = pack_in_place(tensor, kernels());
@@ -339,7 +339,7 @@ TEST_P(EachKernelSet, TabulatesSumsOfCodes) {
 TEST_P(EachKernelSet, RowsCanBeMultipliedInParts) {
   constexpr size_t kRows = 117;
   constexpr size_t kColumns = 512;
-  for (const DTypeInfo& type : dtypes()) {
+  for (const DTypeInfo& type : dtypes_in_memory()) {
     auto blocks = random_blocks(type, kRows * kColumns / type.block_size, random_);
     const auto packed = pack_in_place({"w", type.type, {kColumns, kRows, 1, 1}, blocks}, kernels());
     ASSERT_TRUE(packed.ok());
@@ -354,7 +354,7 @@ TEST_P(EachKernelSet, RowsCanBeMultipliedInParts) {
 }
 
 TEST_P(EachKernelSet, PackedRowsDequantizeToTheSameWeights) {
-  for (const DTypeInfo& type : dtypes()) {
+  for (const DTypeInfo& type : dtypes_in_memory()) {
     constexpr size_t kRows = 53;
     const size_t n_columns = 3 * std::max<size_t>(type.block_size, 8);
     auto blocks = random_blocks(type, kRows * n_columns / type.block_size, random_);

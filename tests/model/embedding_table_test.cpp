@@ -17,6 +17,7 @@
 #include "allocations.h"
 #include "gguf/file.h"
 #include "gguf/gguf_builder.h"
+#include "model/codebook_model.h"
 #include "model/encode.h"
 #include "model/runner.h"
 #include "model/tiny_model.h"
@@ -130,6 +131,22 @@ INSTANTIATE_TEST_SUITE_P(Untied, Stored,
                                          "arch/granite.gguf", "arch/phi2.gguf",
                                          "arch/stablelm.gguf", "arch/olmoe.gguf"),
                          [](const auto& test) { return test_name(test.param); });
+
+// In memory these rows are codes, and in the file they are blocks.
+TEST(EmbeddingTable, OfACodebookTypeGivesTheSameLogitsBitByBit) {
+  const std::vector<int32_t> prompt = {5, 2, 3, 2, 5, 60, 61, 62, 9};
+  for (const DType type : codebook_types()) {
+    const auto file = std::make_shared<MemoryFile>(codebook_model(dtype_info(type)));
+    for (const KernelSet* kernels : available_kernels()) {
+      auto expected = runner_of(load_gguf(file->bytes()), *kernels, 2);
+      auto runner = runner_of(load(file), *kernels, 2);
+      EXPECT_EQ(expected->model.stored_bytes(), 0u);
+      EXPECT_GT(runner->model.stored_bytes(), 0u);
+      EXPECT_EQ(runner->append(prompt), expected->append(prompt)) << kernels->name;
+      EXPECT_EQ(runner->model.identity(), expected->model.identity()) << kernels->name;
+    }
+  }
+}
 
 TEST(EmbeddingTable, EncodersReadTheirsFromTheFileToo) {
   const std::vector<std::vector<int32_t>> texts = {{5, 9, 5, 60}, {7}, {2, 3, 4, 5, 6, 7, 8}};

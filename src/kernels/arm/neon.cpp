@@ -9,6 +9,7 @@ namespace {
 struct Neon : NeonVector {
   static constexpr TileTokens kTokens{
       .q4_0 = 4, .q5_0 = 4, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 4};
+  static constexpr bool kSumsSevenBits = false;
   struct Codes {
     int8_t codes[16];  // 4 codes, four times
   };

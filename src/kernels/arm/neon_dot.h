@@ -7,6 +7,7 @@ namespace kinglet {
 namespace {
 
 struct NeonDotVector : NeonVector {
+  static constexpr bool kSumsSevenBits = true;
   struct Codes {
     int8_t codes[4];
   };

@@ -110,6 +110,7 @@ struct NeonVector {
   }
   static Bytes bit_or(Bytes a, Bytes b) { return vorrq_s32(a, b); }
   static Bytes bit_and(Bytes a, Bytes b) { return vandq_s32(a, b); }
+  static Bytes bit_xor(Bytes a, Bytes b) { return veorq_s32(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return of(u32(x) >> bits); }
 
   using Unsigned = Bytes;

@@ -70,6 +70,12 @@ struct VectorKernels {
     use_woven<HalfBlockDot, WovenNVFP4, 1>(set, DType::nvfp4);
     use_woven<TernaryDot, WovenTQ1_0, 1>(set, DType::tq1_0);
     use_woven<TernaryDot, WovenPTQ1_0, 1>(set, DType::ptq1_0);
+    use_woven<SubBlockDot, WovenIQ1_S, V::kTokens.codebooks>(set, DType::coded_iq1_s);
+    use_woven<SubBlockDot, WovenIQ1_M, V::kTokens.codebooks>(set, DType::coded_iq1_m);
+    use_woven<SubBlockDot, WovenIQ2_XXS, V::kTokens.codebooks>(set, DType::coded_iq2_xxs);
+    use_woven<SubBlockDot, WovenIQ2, V::kTokens.codebooks>(set, DType::coded_iq2);
+    use_woven<BlockDot, WovenIQ3_XXS, V::kTokens.codebooks>(set, DType::coded_iq3_xxs);
+    use_woven<BlockDot, WovenIQ3_S, V::kTokens.codebooks>(set, DType::coded_iq3_s);
     use_tables<TableQ1_0>(set, DType::q1_0);
     if constexpr (V::kTokens.pairs > 0) {
       use_woven<PairDot, WovenQ2_0, V::kTokens.pairs>(set, DType::q2_0);

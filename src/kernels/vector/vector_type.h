@@ -83,6 +83,7 @@ concept VectorCodes = requires(const std::byte* bytes, typename V::Bytes b, type
   { V::look_up(table, b) } -> std::same_as<typename V::Bytes>;  // table[i] for every byte i < 16
   { V::bit_or(b, b) } -> std::same_as<typename V::Bytes>;
   { V::bit_and(b, b) } -> std::same_as<typename V::Bytes>;
+  { V::bit_xor(b, b) } -> std::same_as<typename V::Bytes>;
 };
 
 // Dot products of codes with activations. A sum is made by its default constructor; add(weights,
@@ -98,6 +99,8 @@ concept VectorDots = requires(typename V::Bytes b, typename V::NibbleDot nibbles
   { nibbles.sum() } -> std::same_as<typename V::Int>;
   // Sums at most 4 steps of codes 0..63; more may overflow.
   { codes.sum() } -> std::same_as<typename V::Int>;
+  // Whether it sums any number of steps of codes 0..127.
+  { V::kSumsSevenBits } -> std::convertible_to<bool>;
   // Sums any even number of steps of codes -127..127.
   { signs.sum() } -> std::same_as<typename V::Int>;
 

@@ -5,9 +5,13 @@
 // type V, and vector/woven_dot.h shows the meaning of a format's members.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <type_traits>
 
+#include "base/loops.h"
 #include "tensor/blocks.h"
 
 namespace kinglet {
@@ -468,6 +472,224 @@ struct WovenQ2_K : WovenBlocks<V, BlockQ2_K> {
  private:
   typename V::Int scales(size_t i) const {
     return V::load_int8(this->unit(offsetof(BlockQ2_K, scales) + i));
+  }
+};
+
+// --- Codebook types in memory --------------------------------------------------------------------
+
+// Looks up codes in Block::kValues and prepares them for sums: as numbers without signs, with the
+// largest value as their offset, where sums take seven bits.
+template <class V, class Block>
+struct ValueTable {
+  struct Values {
+    int8_t values[16];
+  };
+  static constexpr int8_t kLargest =
+      *std::max_element(std::begin(Block::kValues), std::end(Block::kValues));
+  static constexpr int32_t kOffset = V::kSumsSevenBits ? kLargest : V::kSignedOffset;
+  static constexpr Values kTable = [] {
+    Values table{};
+    for (size_t i = 0; i < 16; ++i) {
+      table.values[i] = static_cast<int8_t>(Block::kValues[i] + (V::kSumsSevenBits ? kLargest : 0));
+    }
+    return table;
+  }();
+
+  static auto look_up(typename V::Bytes codes) {
+    const auto values = V::look_up(kTable.values, codes);
+    if constexpr (V::kSumsSevenBits) {
+      return V::as_unsigned(values);
+    } else {
+      return V::as_signed(values);
+    }
+  }
+};
+template <class V>
+using SevenBitDot =
+    std::conditional_t<V::kSumsSevenBits, typename V::UnsignedDot, typename V::SignedDot>;
+
+// 2 s + 1 for nibble i of a word of each row.
+template <class V>
+typename V::Int odd_nibble(typename V::Int words, size_t i, int32_t mask) {
+  const auto s = WovenBlocks<V, CodedIQ3>::field(words, 4 * i, mask);
+  return V::add_int(V::add_int(s, s), V::splat_int(1));
+}
+
+template <class V, class Block, class DotSum>
+struct WovenIQ3 : WovenBlocks<V, Block> {
+  using Base = WovenBlocks<V, Block>;
+  using Table = ValueTable<V, Block>;
+  using Sum = DotSum;
+  static constexpr size_t kWidth = 32;
+  static constexpr int32_t kOffset = Table::kOffset;
+  using Base::Base;
+
+  typename V::Float scale(size_t sub_block) const {
+    const auto words = this->bytes_at(offsetof(CodedIQ3, scales));
+    const auto scale = V::small_to_float(odd_nibble<V>(words, sub_block, 0x0f));
+    return V::mul(V::mul(this->half_at(offsetof(CodedIQ3, scale)), V::splat(Block::kFactor)),
+                  scale);
+  }
+  template <size_t Step>
+  auto unpack(size_t part) const {
+    const auto bytes = this->bytes_at(offsetof(CodedIQ3, nibbles) + 16 * part + Step % 4 * 4);
+    return Table::look_up(nibbles<V, (Step >= 4)>(bytes));
+  }
+};
+
+template <class V>
+struct WovenIQ3_XXS : WovenIQ3<V, CodedIQ3_XXS, StepSum<SevenBitDot<V>, 8>> {
+  using WovenIQ3<V, CodedIQ3_XXS, StepSum<SevenBitDot<V>, 8>>::WovenIQ3;
+};
+
+// Values 0 to 30, which can be multiplied like nibbles.
+template <class V>
+struct WovenIQ3_S : WovenIQ3<V, CodedIQ3_S, StepSum<typename V::NibbleDot, 4>> {
+  using WovenIQ3<V, CodedIQ3_S, StepSum<typename V::NibbleDot, 4>>::WovenIQ3;
+};
+
+// The code of quarter Quarter, from its pair and its sign.
+template <class V, size_t Quarter>
+auto iq2_values(typename V::Bytes pairs, typename V::Bytes signs, size_t half) {
+  const auto third = V::shift_right(signs, static_cast<uint32_t>(4 * half));
+  return ValueTable<V, CodesIQ2>::look_up(
+      V::bit_or(V::template move_bits<-2 * int{Quarter}, 0x03>(pairs),
+                V::template move_bits<2 - int{Quarter}, 0x04>(third)));
+}
+
+template <class V>
+struct WovenIQ2 : WovenBlocks<V, CodedIQ2> {
+  using Base = WovenBlocks<V, CodedIQ2>;
+  using Dot = SevenBitDot<V>;
+  static constexpr int32_t kOffset = ValueTable<V, CodesIQ2>::kOffset;
+  using Base::Base;
+
+  typename V::Float scale() const {
+    return V::mul(this->half_at(offsetof(CodedIQ2, scale)), V::splat(CodesIQ2::kFactor));
+  }
+  typename V::Int sub_scale(size_t i) const {
+    return odd_nibble<V>(this->bytes_at(offsetof(CodedIQ2, scales) + i / 8 * 4), i % 8, 0x0f);
+  }
+  template <size_t Quarter>
+  auto unpack(size_t half, size_t unit) const {
+    return iq2_values<V, Quarter>(this->bytes_at(offsetof(CodedIQ2, pairs) + 32 * half + 4 * unit),
+                                  this->bytes_at(offsetof(CodedIQ2, signs) + 4 * unit), half);
+  }
+};
+
+// Restores the bits that are not stored (see CodedIQ2_XXS) once for a block.
+template <class V>
+struct WovenIQ2_XXS : WovenBlocks<V, CodedIQ2_XXS> {
+  using Base = WovenBlocks<V, CodedIQ2_XXS>;
+  using Int = typename V::Int;
+  using Bytes = typename V::Bytes;
+  using Dot = SevenBitDot<V>;
+  static constexpr int32_t kOffset = ValueTable<V, CodesIQ2>::kOffset;
+
+  explicit WovenIQ2_XXS(const std::byte* woven) : Base(woven) {
+    KINGLET_AS_WRITTEN
+    for (size_t i = 0; i < 16; i += 2) {
+      pairs_[i] = this->bytes_at(offsetof(CodedIQ2_XXS, pairs) + 4 * i);
+      const Bytes odd = this->bytes_at(offsetof(CodedIQ2_XXS, pairs) + 4 * i + 4);
+      pairs_[i + 1] = with_parity<0x55>(pairs_[i], odd);
+      // Bits 24, 26, 28 and 30 are s.
+      Int s = Base::field(odd, 24, 0x55);
+      s = V::bit_and(V::bit_or(s, V::shift_right(s, 1)), V::splat_int(0x33));
+      s = V::bit_and(V::bit_or(s, V::shift_right(s, 2)), V::splat_int(0x0f));
+      sub_scales_[i / 2] = V::add_int(V::add_int(s, s), V::splat_int(1));
+    }
+    // Three words hold three bytes for each of four groups.
+    Bytes threes[4];
+    for (size_t i = 0; i < 3; ++i) {
+      threes[i] = this->bytes_at(offsetof(CodedIQ2_XXS, signs) + 16 + 4 * i);
+    }
+    threes[3] = V::shift_right(threes[2], 8);
+    threes[2] = V::bit_or(V::shift_right(threes[1], 16), V::shift_left(threes[2], 16));
+    threes[1] = V::bit_or(V::shift_right(threes[0], 24), V::shift_left(threes[1], 8));
+    for (size_t i = 0; i < 4; ++i) {
+      signs_[2 * i] = this->bytes_at(offsetof(CodedIQ2_XXS, signs) + 4 * i);
+      signs_[2 * i + 1] = with_parity<0xff>(signs_[2 * i], threes[i]);
+    }
+  }
+
+  typename V::Float scale() const {
+    return V::mul(this->half_at(offsetof(CodedIQ2_XXS, scale)), V::splat(CodesIQ2::kFactor));
+  }
+  Int sub_scale(size_t i) const { return sub_scales_[i / 2]; }
+  template <size_t Quarter>
+  auto unpack(size_t half, size_t unit) const {
+    return iq2_values<V, Quarter>(pairs_[8 * half + unit], signs_[unit], half);
+  }
+
+ private:
+  // Sets the bits kBits of the last of eight bytes so that an even number of each is set.
+  template <uint32_t kBits>
+  static Bytes with_parity(Bytes even, Bytes odd) {
+    constexpr auto kLast = static_cast<int32_t>(kBits << 24);
+    odd = V::bit_and(odd, V::splat_int(~kLast));
+    Bytes parity = V::bit_xor(even, odd);
+    parity = V::bit_xor(parity, V::shift_left(parity, 16));
+    parity = V::bit_xor(parity, V::shift_left(parity, 8));
+    return V::bit_or(odd, V::bit_and(parity, V::splat_int(kLast)));
+  }
+
+  Bytes pairs_[16];
+  Bytes signs_[8];
+  Int sub_scales_[8];
+};
+
+// The codes are 8 * pair + 2 * positive.
+template <class V, class Block>
+struct WovenIQ1 : WovenBlocks<V, Block> {
+  using Base = WovenBlocks<V, Block>;
+  using Dot = typename V::NibbleDot;
+  static constexpr int32_t kOffset = Block::kOffset;
+  using Base::Base;
+
+  typename V::Float scale() const {
+    return V::mul(this->half_at(offsetof(Block, scale)), V::splat(Block::kFactor));
+  }
+
+ protected:
+  template <size_t Quarter>
+  typename V::Bytes shifted_pairs(size_t half, size_t unit) const {
+    return V::template move_bits<3 - 2 * int{Quarter}, 0x18>(
+        this->bytes_at(offsetof(Block, pairs) + 32 * half + 4 * unit));
+  }
+};
+
+template <class V>
+struct WovenIQ1_S : WovenIQ1<V, CodedIQ1_S> {
+  using Base = WovenIQ1<V, CodedIQ1_S>;
+  using Base::Base;
+
+  typename V::Int sub_scale(size_t i) const {
+    return odd_nibble<V>(this->bytes_at(offsetof(CodedIQ1_S, scales)), i / 2, 0x07);
+  }
+  template <size_t Quarter>
+  typename V::Unsigned unpack(size_t half, size_t unit) const {
+    const auto words = this->bytes_at(offsetof(CodedIQ1_S, scales));
+    const auto positive = Base::field(words, 16 * half + 4 * Quarter + 3, 0x01);
+    return V::as_unsigned(V::bit_or(this->template shifted_pairs<Quarter>(half, unit),
+                                    V::mul_int(positive, V::splat_int(0x02020202))));
+  }
+};
+
+template <class V>
+struct WovenIQ1_M : WovenIQ1<V, CodedIQ1_M> {
+  using Base = WovenIQ1<V, CodedIQ1_M>;
+  using Base::Base;
+
+  typename V::Int sub_scale(size_t i) const {
+    return odd_nibble<V>(this->bytes_at(offsetof(CodedIQ1_M, scales) + i / 8 * 4), i % 8, 0x07);
+  }
+  template <size_t Quarter>
+  typename V::Unsigned unpack(size_t half, size_t unit) const {
+    const auto words = this->bytes_at(offsetof(CodedIQ1_M, positive));
+    const auto nibble = Base::field(words, 16 * half + 4 * (unit / 2), 0x0f);
+    const auto bits = V::mul_int(nibble, V::splat_int(0x01010101));
+    return V::as_unsigned(V::bit_or(this->template shifted_pairs<Quarter>(half, unit),
+                                    V::template move_bits<1 - int{Quarter}, 0x02>(bits)));
   }
 };
 

@@ -10,8 +10,9 @@
 namespace kinglet {
 
 // How many tokens a tile has, chosen by measuring for each vector type: for the common weight
-// types, for pairs of bits, for floats, and for all other types. 0: panels are used instead (see
-// vector/panel_matmul.h), or tables of sums for pairs of bits (see vector/table_matmul.h).
+// types, for pairs of bits, for floats, for IQ1 to IQ3, and for all other types. 0: panels are used
+// instead (see vector/panel_matmul.h), or tables of sums for pairs of bits (see
+// vector/table_matmul.h).
 struct TileTokens {
   size_t q4_0 = 0;
   size_t q5_0 = 0;
@@ -21,6 +22,7 @@ struct TileTokens {
   size_t q6_k = 0;
   size_t pairs = 0;
   size_t floats;
+  size_t codebooks = 4;
   size_t others = 1;  // weights are unpacked again for each token: less code to download
 };
 

@@ -13,7 +13,7 @@ struct Simd128 : WasmVector {
   static constexpr bool kRollNibbles = true;
   using Words = WasmWords;
   // cppcheck-suppress duplInheritedMember
-  static constexpr TileTokens kTokens{.q5_k = 0, .floats = 2, .others = 0};
+  static constexpr TileTokens kTokens{.q5_k = 0, .floats = 2, .codebooks = 0, .others = 0};
   struct Codes {
     int16_t codes[8];  // 4 codes, twice
   };

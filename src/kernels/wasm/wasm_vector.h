@@ -23,9 +23,10 @@ struct WasmVector {
   // On x86, browsers have 15 registers for the sums of a tile and all that a step reads. Sums that
   // do not fit are stored and loaded again in each step, which took twice as long.
   static constexpr TileTokens kTokens{
-      .q4_0 = 8, .q5_0 = 8, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 2};
+      .q4_0 = 8, .q5_0 = 8, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .floats = 2, .codebooks = 0};
   static constexpr bool kRollNibbles = false;
   static constexpr bool kRollSteps = true;  // unrolled, tiles of bytes do not fit either
+  static constexpr bool kSumsSevenBits = true;
   static constexpr int32_t kSignedOffset = 0;
 
   static Float load(const float* p) { return wasm_v128_load(p); }
@@ -117,6 +118,7 @@ struct WasmVector {
   }
   static Bytes bit_or(Bytes a, Bytes b) { return wasm_v128_or(a, b); }
   static Bytes bit_and(Bytes a, Bytes b) { return wasm_v128_and(a, b); }
+  static Bytes bit_xor(Bytes a, Bytes b) { return wasm_v128_xor(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return wasm_u32x4_shr(x, bits); }
 
   // --- Tables of sums, see vector/table_matmul.h ------------------------------------------------

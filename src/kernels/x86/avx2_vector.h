@@ -26,6 +26,7 @@ struct Avx2Vector {
       .q4_0 = 4, .q5_0 = 4, .q8_0 = 4, .q4_k = 4, .q6_k = 4, .pairs = 4, .floats = 3};
   static constexpr size_t kNibbleSteps = 8;
   static constexpr size_t kCopies = 1;
+  static constexpr bool kSumsSevenBits = true;
   static constexpr bool kRollSteps = false;
   static constexpr bool kRollNibbles = false;
 
@@ -119,6 +120,7 @@ struct Avx2Vector {
   }
   static Bytes bit_or(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
   static Bytes bit_and(Bytes a, Bytes b) { return _mm256_and_si256(a, b); }
+  static Bytes bit_xor(Bytes a, Bytes b) { return _mm256_xor_si256(a, b); }
   static Int shift_right(Int x, uint32_t bits) {
     return _mm256_srli_epi32(x, static_cast<int>(bits));
   }

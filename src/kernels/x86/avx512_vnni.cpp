@@ -31,6 +31,7 @@ struct Avx512Vnni {
   static constexpr size_t kCopies = 1;
   static constexpr bool kRollSteps = false;
   static constexpr bool kRollNibbles = false;
+  static constexpr bool kSumsSevenBits = true;
   static constexpr int32_t kSignedOffset = 128;
 
   static Float load(const float* p) { return _mm512_loadu_ps(p); }
@@ -103,6 +104,7 @@ struct Avx512Vnni {
   }
   static Bytes bit_or(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
   static Bytes bit_and(Bytes a, Bytes b) { return _mm512_and_si512(a, b); }
+  static Bytes bit_xor(Bytes a, Bytes b) { return _mm512_xor_si512(a, b); }
   static Int shift_right(Int x, uint32_t bits) { return _mm512_srli_epi32(x, bits); }
   static Unsigned as_unsigned(Bytes x) { return x; }
   // One operand of the instruction is unsigned: this adds kSignedOffset.

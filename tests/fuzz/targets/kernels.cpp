@@ -138,7 +138,8 @@ std::vector<std::byte> ordinary_blocks(Input& input, const DTypeInfo& type, size
 
 // Multiplies whole numbers, with a 127 in each block, which 8-bit codes represent exactly.
 void products(Input& input) {
-  const DTypeInfo& type = dtypes()[input.up_to(static_cast<uint32_t>(dtypes().size() - 1))];
+  const DTypeInfo& type =
+      dtypes_in_memory()[input.up_to(static_cast<uint32_t>(dtypes_in_memory().size() - 1))];
   const size_t n_rows = 1 + input.up_to(kMaxRows - 1);
   const size_t n_tokens = 1 + input.up_to(kMaxTokens - 1);
   const size_t n_row_blocks = 1 + input.up_to(type.block_size == 1 ? kMaxLength : 2);
