@@ -70,9 +70,13 @@ export type TablePlace = 'auto' | 'file' | 'memory';
 export interface EngineHeader extends EngineHandle {
   /** Whether the file is one of several into which a model is split, whatever its name is. */
   isPart(): boolean;
-  /** The bytes of the file, and of its tables that stay there. */
+  /**
+   * The bytes of the file, of its tables that stay there, and of the memory that its weights need
+   * besides their bytes in the file.
+   */
   fileBytes(): number;
   storedBytes(): number;
+  roomBytes(): number;
   describe(): EngineFileDescription;
   /**
    * Plans the memory that the model takes in addition to its file, and ends the header; delete() must still

@@ -80,6 +80,8 @@ class EngineHeader {
 
   double stored_bytes() const { return to_number(outline_.stored_bytes()); }
 
+  double room_bytes() const { return to_number(outline_.room_bytes()); }
+
   val describe() const {
     const GgufHeader& header = outline_.header();
     val metadata = val::array();
@@ -150,6 +152,7 @@ EMSCRIPTEN_BINDINGS(kinglet_file_header) {
       .function("isPart", &EngineHeader::is_part)
       .function("fileBytes", &EngineHeader::file_bytes)
       .function("storedBytes", &EngineHeader::stored_bytes)
+      .function("roomBytes", &EngineHeader::room_bytes)
       .function("describe", &EngineHeader::describe)
       .function("plan", &EngineHeader::plan);
 

@@ -92,6 +92,10 @@ uint64_t GgufFile::stored_bytes() const {
   return n;
 }
 
+uint64_t GgufFile::room_bytes() const {
+  return bytes_in_memory() + stored_bytes() - header_.data_bytes;
+}
+
 TensorView GgufFile::tensor(const TensorInfo& info) {
   const auto [part, offset] = place_of(info);
   TensorView view{info.name, info.type, info.shape, {}, nullptr};

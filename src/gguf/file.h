@@ -49,6 +49,9 @@ class GgufFile {
   // The number of bytes of the data section that stay in the storage.
   uint64_t stored_bytes() const;
 
+  // The bytes of memory that tensors need besides their bytes in the file.
+  uint64_t room_bytes() const;
+
   // A view of a tensor of header(). Its bytes are mutable so that weights can be packed in place;
   // they are empty if the tensor stays in the storage. Tensors of types that models keep in another
   // form have room for it.

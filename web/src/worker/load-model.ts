@@ -230,7 +230,9 @@ class Load {
       const tableBytes = header.storedBytes();
       const isStored = source.size > 0 && (source.stored?.isKept() ?? false);
       this.#keepsTables = isStored && tableBytes > 0;
-      const modelBytes = await this.#modelBytes(header);
+      // Other parts are assumed to need as much as the first.
+      const roomBytes = this.#parts.length * header.roomBytes();
+      const modelBytes = (await this.#modelBytes(header)) + roomBytes;
       if (this.#keepsTables) checkModelBytes(modelBytes - tableBytes);
       else checkModelBytes(modelBytes, tableBytes);
       if (tableBytes > 0 && !isStored) {
