@@ -17,6 +17,13 @@
 
 namespace kinglet {
 
+// Whether a format unpacks any step or quarter with the same code: the code is smaller, and slower,
+// which hardly matters for several tokens.
+template <class Format>
+concept HasAnyUnpack = requires {
+  &Format::unpack_any;
+};
+
 template <class V>
 struct PanelMatmul {
   using Float = typename V::Float;
@@ -70,13 +77,21 @@ struct PanelMatmul {
       const Format block(blocks + i * kLanes * sizeof(Block));
       KINGLET_AS_WRITTEN
       for (size_t part = 0; part < Block::kSize / Format::kWidth; ++part) {
-        unroll<Format::kWidth / 4>([&](auto step) {
-          const auto words = block.template unpack<step>(part);
+        const auto store = [&](size_t step, const auto& words) {
           for (size_t j = 0; j < 2; ++j) {
             pairs[2 * step + j].groups[which] =
                 Words::sub_words(words.pairs[j], Words::splat_word(Format::kOffset));
           }
-        });
+        };
+        if constexpr (HasAnyUnpack<Format>) {
+          KINGLET_AS_WRITTEN
+          for (size_t step = 0; step < Format::kWidth / 4; ++step) {
+            store(step, block.unpack_any(part, step));
+          }
+        } else {
+          unroll<Format::kWidth / 4>(
+              [&](auto step) { store(step, block.template unpack<step>(part)); });
+        }
         pairs += Format::kWidth / 2;
         for (size_t sub_block = part * kScales; sub_block < (part + 1) * kScales; ++sub_block) {
           scales->scales[which] = block.scale(sub_block);
@@ -100,20 +115,32 @@ struct PanelMatmul {
       const Format block(blocks + i * kLanes * sizeof(Block));
       KINGLET_AS_WRITTEN
       for (size_t half = 0; half < 2; ++half) {
-        unroll<4>([&](auto quarter) {
+        const auto unpack_quarter = [&](auto quarter, const auto& unpack) {
           KINGLET_AS_WRITTEN
           for (size_t sub_block = 0; sub_block < 2; ++sub_block) {
             const Int scale = Words::twice(block.sub_scale(half * 8 + quarter * 2 + sub_block));
             KINGLET_AS_WRITTEN
             for (size_t unit = 4 * sub_block; unit < 4 * sub_block + 4; ++unit) {
-              const auto words = block.template unpack<quarter>(half, unit);
+              const auto words = unpack(unit);
               for (const Int pair : words.pairs) {
                 const Int codes = Words::sub_words(pair, Words::splat_word(Format::kOffset));
                 pairs++->groups[which] = Words::mul_words(codes, scale);
               }
             }
           }
-        });
+        };
+        if constexpr (HasAnyUnpack<Format>) {
+          KINGLET_AS_WRITTEN
+          for (size_t quarter = 0; quarter < 4; ++quarter) {
+            unpack_quarter(quarter,
+                           [&](size_t unit) { return block.unpack_any(half, unit, quarter); });
+          }
+        } else {
+          unroll<4>([&](auto quarter) {
+            unpack_quarter(quarter,
+                           [&](size_t unit) { return block.template unpack<quarter>(half, unit); });
+          });
+        }
       }
       const Float scale = block.scale();
       KINGLET_AS_WRITTEN

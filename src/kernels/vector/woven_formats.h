@@ -515,6 +515,12 @@ typename V::Int odd_nibble(typename V::Int words, size_t i, int32_t mask) {
   return V::add_int(V::add_int(s, s), V::splat_int(1));
 }
 
+// Returns the bits of every byte from `first` on.
+template <class V>
+typename V::Bytes bits_of(typename V::Bytes bytes, size_t first, int32_t mask) {
+  return WovenBlocks<V, CodedIQ3>::field(bytes, first, mask * 0x01010101);
+}
+
 template <class V, class Block, class DotSum>
 struct WovenIQ3 : WovenBlocks<V, Block> {
   using Base = WovenBlocks<V, Block>;
@@ -534,6 +540,10 @@ struct WovenIQ3 : WovenBlocks<V, Block> {
   auto unpack(size_t part) const {
     const auto bytes = this->bytes_at(offsetof(CodedIQ3, nibbles) + 16 * part + Step % 4 * 4);
     return Table::look_up(nibbles<V, (Step >= 4)>(bytes));
+  }
+  auto unpack_any(size_t part, size_t step) const {
+    const auto bytes = this->bytes_at(offsetof(CodedIQ3, nibbles) + 16 * part + step % 4 * 4);
+    return Table::look_up(bits_of<V>(bytes, step / 4 * 4, 0x0f));
   }
 };
 
@@ -558,6 +568,13 @@ auto iq2_values(typename V::Bytes pairs, typename V::Bytes signs, size_t half) {
 }
 
 template <class V>
+auto any_iq2_values(typename V::Bytes pairs, typename V::Bytes signs, size_t half, size_t quarter) {
+  return ValueTable<V, CodesIQ2>::look_up(
+      V::bit_or(bits_of<V>(pairs, 2 * quarter, 0x03),
+                V::shift_left(bits_of<V>(signs, 4 * half + quarter, 0x01), 2)));
+}
+
+template <class V>
 struct WovenIQ2 : WovenBlocks<V, CodedIQ2> {
   using Base = WovenBlocks<V, CodedIQ2>;
   using Dot = SevenBitDot<V>;
@@ -572,8 +589,18 @@ struct WovenIQ2 : WovenBlocks<V, CodedIQ2> {
   }
   template <size_t Quarter>
   auto unpack(size_t half, size_t unit) const {
-    return iq2_values<V, Quarter>(this->bytes_at(offsetof(CodedIQ2, pairs) + 32 * half + 4 * unit),
-                                  this->bytes_at(offsetof(CodedIQ2, signs) + 4 * unit), half);
+    return iq2_values<V, Quarter>(pairs(half, unit), signs(unit), half);
+  }
+  auto unpack_any(size_t half, size_t unit, size_t quarter) const {
+    return any_iq2_values<V>(pairs(half, unit), signs(unit), half, quarter);
+  }
+
+ private:
+  typename V::Bytes pairs(size_t half, size_t unit) const {
+    return this->bytes_at(offsetof(CodedIQ2, pairs) + 32 * half + 4 * unit);
+  }
+  typename V::Bytes signs(size_t unit) const {
+    return this->bytes_at(offsetof(CodedIQ2, signs) + 4 * unit);
   }
 };
 
@@ -620,6 +647,9 @@ struct WovenIQ2_XXS : WovenBlocks<V, CodedIQ2_XXS> {
   auto unpack(size_t half, size_t unit) const {
     return iq2_values<V, Quarter>(pairs_[8 * half + unit], signs_[unit], half);
   }
+  auto unpack_any(size_t half, size_t unit, size_t quarter) const {
+    return any_iq2_values<V>(pairs_[8 * half + unit], signs_[unit], half, quarter);
+  }
 
  private:
   // Sets the bits kBits of the last of eight bytes so that an even number of each is set.
@@ -653,8 +683,18 @@ struct WovenIQ1 : WovenBlocks<V, Block> {
  protected:
   template <size_t Quarter>
   typename V::Bytes shifted_pairs(size_t half, size_t unit) const {
-    return V::template move_bits<3 - 2 * int{Quarter}, 0x18>(
-        this->bytes_at(offsetof(Block, pairs) + 32 * half + 4 * unit));
+    return V::template move_bits<3 - 2 * int{Quarter}, 0x18>(pairs(half, unit));
+  }
+  // The code of any quarter, whose lower bits are given as 0 or 1.
+  typename V::Unsigned any_code(size_t half, size_t unit, size_t quarter,
+                                typename V::Bytes positive) const {
+    const auto shifted = V::shift_left(bits_of<V>(pairs(half, unit), 2 * quarter, 0x03), 3);
+    return V::as_unsigned(V::bit_or(shifted, V::add_int(positive, positive)));
+  }
+
+ private:
+  typename V::Bytes pairs(size_t half, size_t unit) const {
+    return this->bytes_at(offsetof(Block, pairs) + 32 * half + 4 * unit);
   }
 };
 
@@ -668,10 +708,20 @@ struct WovenIQ1_S : WovenIQ1<V, CodedIQ1_S> {
   }
   template <size_t Quarter>
   typename V::Unsigned unpack(size_t half, size_t unit) const {
-    const auto words = this->bytes_at(offsetof(CodedIQ1_S, scales));
-    const auto positive = Base::field(words, 16 * half + 4 * Quarter + 3, 0x01);
+    const auto positive = this->positive(half, Quarter);
     return V::as_unsigned(V::bit_or(this->template shifted_pairs<Quarter>(half, unit),
-                                    V::mul_int(positive, V::splat_int(0x02020202))));
+                                    V::add_int(positive, positive)));
+  }
+  typename V::Unsigned unpack_any(size_t half, size_t unit, size_t quarter) const {
+    return this->any_code(half, unit, quarter, positive(half, quarter));
+  }
+
+ private:
+  // 1 in every byte of the rows whose sub-block is shifted up.
+  typename V::Bytes positive(size_t half, size_t quarter) const {
+    const auto words = this->bytes_at(offsetof(CodedIQ1_S, scales));
+    const auto bit = Base::field(words, 16 * half + 4 * quarter + 3, 0x01);
+    return V::mul_int(bit, V::splat_int(0x01010101));
   }
 };
 
@@ -685,11 +735,20 @@ struct WovenIQ1_M : WovenIQ1<V, CodedIQ1_M> {
   }
   template <size_t Quarter>
   typename V::Unsigned unpack(size_t half, size_t unit) const {
+    return V::as_unsigned(
+        V::bit_or(this->template shifted_pairs<Quarter>(half, unit),
+                  V::template move_bits<1 - int{Quarter}, 0x02>(positive(half, unit))));
+  }
+  typename V::Unsigned unpack_any(size_t half, size_t unit, size_t quarter) const {
+    return this->any_code(half, unit, quarter, bits_of<V>(positive(half, unit), quarter, 0x01));
+  }
+
+ private:
+  // In every byte, a bit for each quarter, set for the rows whose group is shifted up.
+  typename V::Bytes positive(size_t half, size_t unit) const {
     const auto words = this->bytes_at(offsetof(CodedIQ1_M, positive));
-    const auto nibble = Base::field(words, 16 * half + 4 * (unit / 2), 0x0f);
-    const auto bits = V::mul_int(nibble, V::splat_int(0x01010101));
-    return V::as_unsigned(V::bit_or(this->template shifted_pairs<Quarter>(half, unit),
-                                    V::template move_bits<1 - int{Quarter}, 0x02>(bits)));
+    return V::mul_int(Base::field(words, 16 * half + 4 * (unit / 2), 0x0f),
+                      V::splat_int(0x01010101));
   }
 };
 
