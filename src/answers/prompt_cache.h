@@ -54,8 +54,8 @@ class PromptCache {
   // Whether more states are stored, so that choose_place() needs to know the opening.
   bool is_writable() const { return storage_.is_writable(); }
 
-  // Adds a state that is in the storage, given its first bytes. Returns its number of tokens. Errors:
-  // those of read_beginning().
+  // Adds a state that is in the storage, given its first bytes. Returns its number of tokens.
+  // Errors: those of read_beginning().
   Result<uint32_t> add(const std::string& name, std::span<const std::byte> first_bytes);
 
   void remove(std::string_view name);
@@ -64,8 +64,8 @@ class PromptCache {
   // common with the prompt now; otherwise null.
   const CachedPrompt* find(std::span<const TokenId> prompt, const Session& session) const;
 
-  // Replaces the session's context by the state that find() returns. Returns false if there is none:
-  // then the session is unchanged. A state that is damaged is removed.
+  // Replaces the session's context by the state that find() returns. Returns false if there is
+  // none: then the session is unchanged. A state that is damaged is removed.
   bool restore(Session& session, std::span<const TokenId> prompt);
 
   // Returns how many first tokens of a prompt should be stored; 0: none. Those are the ones that
