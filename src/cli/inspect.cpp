@@ -6,7 +6,7 @@
 #include "base/in_quotes.h"
 #include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/run.h"
+#include "cli/models.h"
 #include "gguf/file.h"
 #include "gguf/recipe.h"
 #include "gguf/split.h"

@@ -422,9 +422,10 @@ Result<GgufFile> outline_opened(const std::string& path, FilePointer opened) {
   const uint64_t n_most = std::min(*n_bytes, kMaxHeaderBytes);
   for (uint64_t n = std::min(kFirstHeaderBytes, n_most);;) {
     KINGLET_ASSIGN(AlignedBuffer beginning, AlignedBuffer::allocate(n, "the header"));
-    std::rewind(opened.get());
-    const size_t n_read = std::fread(beginning.data(), 1, beginning.size(), opened.get());
-    if (n_read < n) return io_error(path, "read");
+    const bool is_found = std::fseek(opened.get(), 0, SEEK_SET) == 0;
+    if (!is_found || std::fread(beginning.data(), 1, beginning.size(), opened.get()) < n) {
+      return io_error(path, "read");
+    }
     uint64_t needed = 0;
     auto outline = GgufFile::outline(std::move(beginning), n_bytes, {}, &needed);
     if (outline.ok() || needed == 0 || n == n_most) return outline;

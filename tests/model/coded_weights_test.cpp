@@ -73,7 +73,7 @@ TEST_P(CodedWeights, AreIdentifiedByTheBytesOfTheFile) {
   const auto identity = [](const Bytes& bytes, const KernelSet& set) {
     const auto model = Model::load(std::move(load_gguf(bytes).value()), set);
     EXPECT_TRUE(model.ok());
-    return model.value().identity();
+    return model.value().identity(0);
   };
   const Bytes bytes = codebook_model(type());
   const uint64_t expected = identity(bytes, scalar_kernels());
