@@ -299,7 +299,7 @@ const wrongMessages: Line[] = [
 
 /** Values of the wrong type, and words of the error. */
 const wrongTypes: Record<string, [unknown, RegExp][]> = {
-  model: [[3, /^model is 3, expected a text$/]],
+  model: [[3, /^model is 3, expected a string$/]],
   logit_bias: [
     [[], /an object$/],
     [{ cat: 1 }, /the key "cat"/],
@@ -630,7 +630,7 @@ const embeddings: Line[] = [
   ['an object', { input: { text: 'a' } }, wrong(/an array of either$/, 'input')],
   ['a token beyond', { input: [2, 9999] }, wrong(/^input is 9999/, 'input')],
   ['a long text', { input: 'a '.repeat(100) }, refused(/context|tokens/, 'context_length_exceeded')],
-  ['too many tokens', { input: Array.from({ length: 65 }, () => 5) }, refused(/the model's context 64$/, 'context_length_exceeded')],
+  ['too many tokens', { input: Array.from({ length: 65 }, () => 5) }, refused(/the model's context is 64$/, 'context_length_exceeded')],
   ['2049 texts', { input: Array.from({ length: 2049 }, () => 'a') }, wrong(/at most 2048$/, 'input')],
   ['an unknown field', { own: 1 }, unknown('own')],
   ['a stream', { stream: true }, unknown('stream')],
@@ -750,9 +750,9 @@ const addresses: Case[] = [
 /** Requests that a model of another kind cannot answer. */
 const misplaced: Case[] = [
   ...(['embedder', 'reranker'] as const).flatMap((model) => [
-    ...ofChat(model)(['is refused', {}, refused(/no text/, 'unsupported_feature')]),
-    ...usually(model, '/completions', { prompt: 'a' })(['is refused', {}, refused(/no text/, 'unsupported_feature')]),
-    ...usually(model, '/responses', { input: 'a' })(['is refused', {}, refused(/no text/, 'unsupported_feature')]),
+    ...ofChat(model)(['is refused', {}, refused(/cannot generate text/, 'unsupported_feature')]),
+    ...usually(model, '/completions', { prompt: 'a' })(['is refused', {}, refused(/cannot generate text/, 'unsupported_feature')]),
+    ...usually(model, '/responses', { input: 'a' })(['is refused', {}, refused(/cannot generate text/, 'unsupported_feature')]),
   ]),
   ...usually('reranker', '/embeddings', { input: 'a' })(['is refused', {}, wrong(/./, 'pooling')]),
   ...usually('embedder', '/rerank', { query: 'a', documents })(['is refused', {}, refused(/./, 'unsupported_feature')]),
