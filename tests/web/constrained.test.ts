@@ -46,7 +46,7 @@ test('a wrong option is refused, in words', async () => {
     { jsonSchema: { $dynamicRef: '#' } },
     'the JSON schema, at #: "$dynamicRef" is not supported',
   );
-  await refused({ jsonSchema: {}, grammar: '' }, 'cannot match a grammar and a jsonSchema');
+  await refused({ jsonSchema: {}, grammar: '' }, 'cannot match both a grammar and a jsonSchema');
 });
 
 test('a misspelt keyword has no effect, and a warning names it', async () => {

@@ -157,13 +157,17 @@ test('a message cannot spell where a picture is', async () => {
 });
 
 test.each<[string, Part, RegExp]>([
-  ['an address', link('https://example.org/a.png'), /"https:.*the server fetches nothing/],
+  [
+    'an address',
+    link('https://example.org/a.png'),
+    /"https:.*is not a data URL: the server does not fetch/,
+  ],
   ['a file', link('file:///etc/passwd'), /is not a data URL/],
   ['a text', link('data:image/png,abc'), /neither a PNG nor a JPEG/],
   ['no comma', link('data:image/png'), /has no comma/],
-  ['what is no Base64', link('data:image/png;base64,%%%%'), /holds no Base64/],
-  ['nothing', link('data:image/png;base64,'), /holds no Base64/],
-  ['nothing, without Base64', link('data:image/png,'), /holds no data/],
+  ['what is no Base64', link('data:image/png;base64,%%%%'), /does not contain valid Base64/],
+  ['nothing', link('data:image/png;base64,'), /does not contain valid Base64/],
+  ['nothing, without Base64', link('data:image/png,'), /does not contain valid data/],
   ['a GIF', image(Buffer.from('GIF89a....'), 'image/gif'), /neither a PNG nor a JPEG/],
   ['half a PNG', image(pattern.subarray(0, 60)), /cannot be read as a picture/],
   ['half a JPEG', image(turnedJpeg.subarray(0, 250)), /cannot be read as a picture/],
@@ -212,6 +216,6 @@ test('models without a reader refuse pictures, and readers of other models do no
   });
   await expect(refused).rejects.toThrow(/the model reads text only/);
   const encoder = fixture('encoder/bert.gguf');
-  expectFailure(['serve', '-m', encoder, '--mmproj', mmproj], /generates no text/);
+  expectFailure(['serve', '-m', encoder, '--mmproj', mmproj], /cannot generate text/);
   expectFailure(['serve', '-m', model, '--mmproj', model], /is that of a text model/);
 });
