@@ -217,5 +217,8 @@ test('models without a reader refuse pictures, and readers of other models do no
   await expect(refused).rejects.toThrow(/the model reads text only/);
   const encoder = fixture('encoder/bert.gguf');
   expectFailure(['serve', '-m', encoder, '--mmproj', mmproj], /cannot generate text/);
-  expectFailure(['serve', '-m', model, '--mmproj', model], /is that of a text model/);
+  expectFailure(
+    ['serve', '-m', model, '--mmproj', model],
+    /is a text model, expected a picture reader/,
+  );
 });
