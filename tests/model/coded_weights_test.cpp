@@ -81,9 +81,10 @@ TEST_P(CodedWeights, AreIdentifiedByTheBytesOfTheFile) {
   const GgufFile file = std::move(load_gguf(bytes).value());
   for (const TensorInfo& tensor : file.header().tensors) {
     // Of a table, only some rows count, among them the first.
-    const uint64_t n_bytes = tensor.name == "token_embd.weight"
-                                 ? dtype_info(tensor.type).row_bytes(tensor.shape[0])
-                                 : tensor.bytes;
+    const uint64_t n_bytes =
+        tensor.name == "token_embd.weight"
+            ? dtype_info(tensor.type).row_bytes(static_cast<size_t>(tensor.shape[0]))
+            : tensor.bytes;
     for (const uint64_t at : {uint64_t{0}, n_bytes / 2, n_bytes - 1}) {
       Bytes changed = bytes;
       changed[static_cast<size_t>(file.header().data_offset + tensor.offset + at)] ^= std::byte{1};
