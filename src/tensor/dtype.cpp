@@ -41,8 +41,9 @@ void encode_blocks(const std::byte* blocks, std::byte* out, size_t n) {
 template <class Block>
 constexpr DType type_of() {
   DType found{};
-  const auto look = [&found]<DType kId, class B>(const TypeRow<kId, B>&) {
-    if (std::is_same_v<B, Block>) found = kId;
+  const auto look = [&found](const auto& row) {
+    using Row = std::remove_cvref_t<decltype(row)>;
+    if (std::is_same_v<typename Row::Block, Block>) found = Row::kType;
   };
   std::apply([&look](const auto&... rows) { (look(rows), ...); }, kTypeRows);
   return found;

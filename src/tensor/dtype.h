@@ -72,6 +72,7 @@ using Units = std::array<UnitRun, 5>;
 template <DType kId, class B>
 struct TypeRow {
   using Block = B;
+  static constexpr DType kType = kId;
   static constexpr size_t kBytes = sizeof(B);
   std::string_view name;  // in ggml's spelling: "Q4_0"
   Units units = {};
