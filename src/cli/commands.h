@@ -118,6 +118,13 @@ struct PerplexityOptions {
   std::string file;  // text
 };
 
+struct ImatrixOptions {
+  RunOptions run;
+  std::string file;  // text
+  std::string output = "imatrix.gguf";
+  bool replaces = false;  // an output that exists; never an input
+};
+
 struct ServeOptions {
   RunOptions run;
   SamplerChoice sampling;  // for requests that set none; unset options are as the file recommends
@@ -192,6 +199,11 @@ Status rerank(const RerankOptions& options);
 // text is cut into windows as long as the context. Each begins with BOS if the model uses one, and
 // only its second half counts.
 Status perplexity(const PerplexityOptions& options);
+
+// Computes a text in chunks as long as the context, and writes how large the activations are that
+// each column of the layers' matrices is multiplied by: see gguf/importance.h. Errors:
+// invalid_argument (as in quantize(), or a text shorter than a chunk).
+Status imatrix(const ImatrixOptions& options);
 
 // Serves OpenAI's API over HTTP until a signal ends it. Writes a line for each request to standard
 // error.

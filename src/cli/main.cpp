@@ -374,6 +374,19 @@ void add_perplexity(Program& program) {
   command.add_option("-f,--file", options.file, "Text file")->required();
 }
 
+void add_imatrix(Program& program) {
+  auto [command, options] = add_command<ImatrixOptions>(
+      program, "imatrix", "Measure which weights matter for a text, for quantize --imatrix",
+      imatrix);
+  options.run.kv = kExactKv;
+  add_run_options(command, options.run);
+  command.get_option("--ctx")->description(
+      "Size of the chunks of the text, in tokens (default: 512, or the model's context)");
+  command.add_option("-f,--file", options.file, "Text file")->required();
+  command.add_option("-o,--output", options.output, "GGUF file to write")->capture_default_str();
+  command.add_flag("--force", options.replaces, "Replace the output file if it exists");
+}
+
 void add_tokenize(Program& program) {
   auto [command, options] =
       add_command<TokenizeOptions>(program, "tokenize", "Print the token ids of a text", tokenize);
@@ -488,6 +501,7 @@ int run(int argc, char** argv) {
   add_serve(program);
 #endif
   add_perplexity(program);
+  add_imatrix(program);
   add_tokenize(program);
   add_detokenize(program);
   add_quantize(program);

@@ -37,6 +37,18 @@ Status NewFile::keep() {
   return {};
 }
 
+Status check_output(const std::string& output, std::span<const std::string> inputs, bool replaces) {
+  std::error_code missing;
+  for (const std::string& input : inputs) {
+    if (!fs::equivalent(to_path(input), to_path(output), missing)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 cat("the output, ", in_quotes(output), ", is the file that is read")};
+  }
+  if (replaces || !fs::is_regular_file(to_path(output), missing)) return {};
+  return Error{ErrorCode::invalid_argument,
+               cat("the output, ", in_quotes(output), ", exists: --force replaces it")};
+}
+
 Status write_new_file(const std::string& path, std::span<const std::byte> bytes) {
   KINGLET_ASSIGN(NewFile written, NewFile::create(path));
   std::ofstream file(to_path(written.path()), std::ios::binary);

@@ -37,6 +37,11 @@ class NewFile {
   std::optional<FileLock> lock_;
 };
 
+// Refuses to write one of the files that are read, by whatever name: it would be lost if the result
+// is not what was wanted. Refuses to replace any other file unless that was asked for. Errors:
+// invalid_argument.
+Status check_output(const std::string& output, std::span<const std::string> inputs, bool replaces);
+
 // Writes a file as a NewFile. Errors: io.
 Status write_new_file(const std::string& path, std::span<const std::byte> bytes);
 

@@ -2,12 +2,11 @@
 #include <cstdio>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/run.h"
+#include "cli/windows.h"
 #include "session/logprobs.h"
 
 namespace kinglet::cli {
@@ -36,22 +35,13 @@ Result<double> window_surprise(Session& session, std::span<const TokenId> window
 Status perplexity(const PerplexityOptions& options) {
   KINGLET_ASSIGN(const std::string text, read_text_file(options.file));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
-  const Tokenizer& tokenizer = *run->loaded.tokenizer;
-  std::vector<TokenId> tokens = tokenizer.encode(text, {.add_bos = true});
   const size_t n_ctx = run->session->n_ctx();
-  if (n_ctx < 4 || tokens.size() < n_ctx) {
-    return Error{ErrorCode::invalid_argument,
-                 cat("the text has ", tokens.size(), " tokens, expected at least one window of ",
-                     n_ctx, " (and at least 4)")};
-  }
-  const TokenId bos = tokens.front();
-  const bool begins_with_bos = tokenizer.encode("", {.add_bos = true}).size() == 1;
-  const size_t n_windows = tokens.size() / n_ctx;
+  KINGLET_ASSIGN(const TextWindows windows,
+                 TextWindows::cut(*run->loaded.tokenizer, text, n_ctx, 4));
+  const size_t n_windows = windows.count();
   double sum = 0;
   for (size_t i = 0; i < n_windows; ++i) {
-    const auto window = std::span(tokens).subspan(i * n_ctx, n_ctx);
-    if (begins_with_bos) window.front() = bos;
-    KINGLET_ASSIGN(const double window_sum, window_surprise(*run->session, window));
+    KINGLET_ASSIGN(const double window_sum, window_surprise(*run->session, windows[i]));
     sum += window_sum;
   }
   const size_t n_counted = n_windows * (n_ctx - n_ctx / 2 - 1);

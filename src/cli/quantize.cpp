@@ -2,17 +2,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/format.h"
-#include "base/in_quotes.h"
 #include "cli/commands.h"
 #include "cli/models.h"
 #include "cli/new_file.h"
-#include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "gguf/file.h"
@@ -150,24 +147,6 @@ Status write_tensor(GgufFile& file, const Conversion& conversion, GgufWriter& ou
   return scales.empty() ? Status() : out.write_tensor(std::as_bytes(std::span(scales)));
 }
 
-// Refuses to write the file that is read, by whatever name: it would be lost if the result is not
-// what was wanted. Refuses to replace any other file unless that was asked for.
-Status check_output(const QuantizeOptions& options) {
-  KINGLET_ASSIGN(const std::string input, model_path(options.input));
-  for (const std::string& part : split_paths(input)) {
-    std::error_code missing;
-    if (!std::filesystem::equivalent(to_path(part), to_path(options.output), missing)) continue;
-    return Error{ErrorCode::invalid_argument, cat("the output, ", in_quotes(options.output),
-                                                  ", is also the input: choose another name")};
-  }
-  std::error_code missing;
-  if (options.replaces || !std::filesystem::is_regular_file(to_path(options.output), missing)) {
-    return {};
-  }
-  return Error{ErrorCode::invalid_argument, cat("the output, ", in_quotes(options.output),
-                                                ", already exists: replace it with --force")};
-}
-
 // The bytes of a file's tensors, by type.
 class Sizes {
  public:
@@ -209,7 +188,8 @@ class Sizes {
 
 Status quantize(const QuantizeOptions& options) {
   KINGLET_ASSIGN(const Recipe recipe, find_recipe(options.mix));
-  KINGLET_TRY(check_output(options));
+  KINGLET_ASSIGN(const std::string input, model_path(options.input));
+  KINGLET_TRY(check_output(options.output, split_paths(input), options.replaces));
   KINGLET_ASSIGN(GgufFile file, read_model(options.input));
   const GgufHeader& header = file.header();
   KINGLET_ASSIGN(const ModelTraits model, read_traits(header));

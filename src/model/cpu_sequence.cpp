@@ -134,7 +134,9 @@ std::span<float> CpuSequence::logits(uint32_t row) {
 }
 
 Status CpuSequence::grow_batch(uint32_t n_batch) {
+  InputObserver* const observer = scratch_.observer;
   KINGLET_ASSIGN(scratch_, Scratch::create(model_, n_batch, pool_.n_threads()));
+  scratch_.observer = observer;
   return {};
 }
 

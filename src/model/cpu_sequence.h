@@ -55,6 +55,10 @@ class CpuSequence final : public Sequence {
   void save(std::span<std::byte> rows, std::span<std::byte> recurrent) const override;
   const SequenceState* state_here() const override { return &state_; }
 
+  // Lets `observer`, which must outlive the sequence, see the inputs of the layers' matrices in all
+  // later steps. Forks are not observed.
+  void observe(InputObserver& observer) { scratch_.observer = &observer; }
+
  private:
   friend class CpuJointPass;
 

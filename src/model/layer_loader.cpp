@@ -19,13 +19,19 @@ uint64_t LayerLoader::n_rows(std::string_view part) const {
   return tensors_.n_rows(name(part, ""));
 }
 
+std::string_view LayerLoader::stored_name(std::string_view part) const {
+  return tensors_.header().find_tensor(name(part))->name;
+}
+
 Result<const float*> LayerLoader::bias(std::string_view part, uint64_t n, Presence presence) const {
   return take_bias(tensors_, name(part, ""), n, presence);
 }
 
 Result<Linear> LayerLoader::linear(std::string_view part, uint32_t n_rows, uint32_t n_columns,
                                    Presence presence) const {
-  return take_linear(tensors_, name(part, ""), n_rows, n_columns, presence);
+  KINGLET_ASSIGN(Linear linear, take_linear(tensors_, name(part, ""), n_rows, n_columns, presence));
+  linear.tensor = stored_name(part);
+  return linear;
 }
 
 Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
@@ -42,6 +48,7 @@ Result<std::vector<Linear>> LayerLoader::fused(std::string_view part,
     parts[i].bias = biases;
     if (biases != nullptr) biases += n_rows[i];
   }
+  parts.front().tensor = stored_name(part);
   return parts;
 }
 
@@ -54,6 +61,9 @@ Result<std::vector<Linear>> LayerLoader::experts(std::string_view part, uint32_t
   std::vector<Linear> experts;
   for (size_t i = 0; i < matrices.size(); ++i) {
     experts.push_back({matrices[i], nullptr, scales == nullptr ? nullptr : scales + i / n_parts});
+    if (i % n_parts != 0) continue;
+    experts.back().tensor = stored_name(part);
+    experts.back().index = static_cast<uint32_t>(i / n_parts);
   }
   return experts;
 }

@@ -100,6 +100,7 @@ class LayerLoader {
  private:
   std::string prefix() const;
   std::string name(std::string_view part, std::string_view suffix = ".weight") const;
+  std::string_view stored_name(std::string_view part) const;  // of a matrix that was taken
 
   TensorTaker& tensors_;
   Keys keys_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "kernels/kernels.h"
@@ -28,6 +29,10 @@ struct Linear {
   const float* scale = nullptr;  // for types whose blocks have too narrow a range: NVFP4; null: 1
   Bounds input = {};             // of x
   Bounds output = {};            // of scale W x
+  // The matrix in a layer's file that this is, for an InputObserver: tensors of experts have
+  // several. Of parts of one matrix, which all have the same x, only the first has a name.
+  std::string_view tensor = {};
+  uint32_t index = 0;
 };
 
 // If `weight` is null, there is no norm. The bias may be null on its own.

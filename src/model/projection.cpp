@@ -40,16 +40,19 @@ void apply(const Bounds& bounds, const float* x, size_t n, float* y) {
 // Multiplies by rows [from, to) of a matrix, and applies its scale, its bounds and its biases.
 void multiply(const KernelSet& kernels, const Projection& projection, const Activations& x,
               size_t n_rows, size_t from, size_t to) {
-  const auto& [matrix, bias, scale, input, output] = *projection.weights;
+  const Linear& weights = *projection.weights;
+  const PackedMatrix& matrix = weights.matrix;
+  const float* const scale = weights.scale;
+  const float* const bias = weights.bias;
   multiply_rows(kernels, matrix, x, n_rows, projection.y, matrix.n_rows, from, to);
   if (scale != nullptr) {
     for (size_t t = 0; t < n_rows; ++t) {
       for (size_t i = from; i < to; ++i) projection.y[t * matrix.n_rows + i] *= *scale;
     }
   }
-  for (size_t t = 0; output.exist() && t < n_rows; ++t) {
+  for (size_t t = 0; weights.output.exist() && t < n_rows; ++t) {
     float* const y = projection.y + t * matrix.n_rows + from;
-    apply(output, y, to - from, y);
+    apply(weights.output, y, to - from, y);
   }
   if (bias == nullptr) return;
   for (size_t t = 0; t < n_rows; ++t) {
@@ -60,6 +63,12 @@ void multiply(const KernelSet& kernels, const Projection& projection, const Acti
 // As project_rows(), for inputs without bounds.
 void multiply_all(const KernelSet& kernels, ThreadPool& pool, const ProjectionScratch& scratch,
                   const float* x, size_t n_rows, std::initializer_list<Projection> projections) {
+  if (scratch.observer != nullptr) {
+    for (const Projection& projection : projections) {
+      if (projection.weights->tensor.empty()) continue;
+      scratch.observer->see(*projection.weights, x, n_rows);
+    }
+  }
   const size_t n_columns = projections.begin()->weights->matrix.n_columns;
   const Activations activations{x, n_columns, scratch.activations, scratch.tables,
                                 scratch.negative_sums};

@@ -16,6 +16,16 @@ namespace kinglet {
 // The number of items that a thread takes at a time: a multiple of every kernel's interleave.
 constexpr size_t kPartGrain = 32;
 
+// Sees what matrices are multiplied by.
+class InputObserver {
+ public:
+  virtual ~InputObserver() = default;
+
+  // x [n_rows][n_columns]: the rows that `weights`, which has a tensor, will be multiplied by.
+  // Called on the thread that runs the step.
+  virtual void see(const Linear& weights, const float* x, size_t n_rows) = 0;
+};
+
 // Scratch memory for quantized activations, as wide as the widest row that is multiplied.
 struct ProjectionScratch {
   std::byte* activations = nullptr;
@@ -23,6 +33,8 @@ struct ProjectionScratch {
   SumTable* tables = nullptr;
   int32_t* negative_sums = nullptr;
   float* bounded = nullptr;  // only for matrices whose input has bounds
+
+  InputObserver* observer = nullptr;  // null: nobody looks
 
   // Takes memory for n_rows rows of up to `width` numbers, for the matrices of a file.
   static ProjectionScratch take(Arena& arena, const KernelSet& kernels, uint64_t n_rows,
