@@ -161,6 +161,7 @@ struct QuantizeOptions {
   std::string input;
   std::string output;
   std::string mix;        // of types, such as Q4_K_M: see gguf/recipe.h
+  std::string imatrix;    // path of an importance matrix; "": all weights of a matrix count alike
   bool replaces = false;  // an output that exists; never the input
 };
 

@@ -41,12 +41,12 @@ Status check_output(const std::string& output, std::span<const std::string> inpu
   std::error_code missing;
   for (const std::string& input : inputs) {
     if (!fs::equivalent(to_path(input), to_path(output), missing)) continue;
-    return Error{ErrorCode::invalid_argument,
-                 cat("the output, ", in_quotes(output), ", is the file that is read")};
+    return Error{ErrorCode::invalid_argument, cat("the output, ", in_quotes(output),
+                                                  ", is also the input: choose another name")};
   }
   if (replaces || !fs::is_regular_file(to_path(output), missing)) return {};
   return Error{ErrorCode::invalid_argument,
-               cat("the output, ", in_quotes(output), ", exists: --force replaces it")};
+               cat("the output, ", in_quotes(output), ", already exists: replace it with --force")};
 }
 
 Status write_new_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/in_quotes.h"
 #include "cli/commands.h"
 #include "cli/models.h"
 #include "cli/new_file.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "gguf/file.h"
+#include "gguf/importance.h"
 #include "gguf/recipe.h"
 #include "gguf/split.h"
 #include "gguf/writer.h"
@@ -109,24 +111,105 @@ std::vector<float> nvfp4_scales(const Rows& rows) {
 }
 
 // Converts row by row, so that only the tensor's result and one row of floats are in memory.
-std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float> scales) {
+// `entry`: how much the tensor's columns matter, or null.
+std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float> scales,
+                               const ImportanceMatrix::Entry* entry) {
   const Quantizer quantizer = find_quantizer(to);
+  const ImportanceQuantizer by_importance =
+      entry == nullptr ? nullptr : find_importance_quantizer(to);
   const size_t row_bytes = dtype_info(to).row_bytes(rows.n_columns());
   std::vector<float> row(rows.n_columns());
+  std::vector<float> importance;
   std::vector<std::byte> out(rows.n_rows() * row_bytes);
   for (size_t i = 0; i < rows.n_rows(); ++i) {
-    rows.read(i, scales.empty() ? 1.0f : 1.0f / scales[rows.matrix_of(i)], row.data());
-    quantizer(row.data(), out.data() + i * row_bytes, row.size());
+    const size_t matrix = rows.matrix_of(i);
+    rows.read(i, scales.empty() ? 1.0f : 1.0f / scales[matrix], row.data());
+    std::byte* const blocks = out.data() + i * row_bytes;
+    if (by_importance == nullptr) {
+      quantizer(row.data(), blocks, row.size());
+      continue;
+    }
+    if (i == 0 || rows.matrix_of(i - 1) != matrix) importance = entry->of_matrix(matrix);
+    by_importance(row.data(), importance.data(), blocks, row.size());
   }
   return out;
+}
+
+// Reads the importance matrix of a model; errors name its file.
+Result<ImportanceMatrix> read_importance(const std::string& path, const GgufHeader& model) {
+  KINGLET_ASSIGN(GgufFile file, read_gguf_file(path));
+  auto matrix = ImportanceMatrix::read(file);
+  const Status status = matrix.ok() ? matrix.value().check_model(model) : Status(matrix.error());
+  if (status.ok()) return matrix;
+  return Error{status.error().code, cat(path, ": ", status.error().message)};
+}
+
+// The beginning of a tensor's name that its layer's tensors share, "blk.12."; empty for tensors
+// that are in no layer.
+std::string_view layer_prefix(std::string_view name) {
+  constexpr std::string_view kPrefix = "blk.";
+  return name.starts_with(kPrefix) ? name.substr(0, name.find('.', kPrefix.size()) + 1) : "";
+}
+
+// Whether a matrix of a layer could use its importance, which is not known.
+bool lacks_importance(const Conversion& conversion, const ImportanceMatrix& matrix) {
+  const std::string_view name = conversion.source->name;
+  return conversion.changes_type() && find_importance_quantizer(conversion.type) != nullptr &&
+         !layer_prefix(name).empty() && matrix.find(name) == nullptr;
+}
+
+// The number of the model's last layers that only guess tokens ahead. Texts do not reach them.
+Result<uint32_t> count_guessing_layers(const GgufHeader& header) {
+  KINGLET_ASSIGN(const std::string_view architecture,
+                 header.require_string("general.architecture"));
+  return header.get_uint(cat(architecture, ".nextn_predict_layers"), 0);
+}
+
+// Says on standard error how many matrices are quantized without their importance. ErrorCode::
+// missing_tensor: nothing is known of a whole layer.
+Status check_layers(std::span<const Conversion> conversions, const ImportanceMatrix& matrix,
+                    uint32_t n_reached, const std::string& path) {
+  size_t n_missing = 0;
+  for (const Conversion& conversion : conversions) {
+    if (!lacks_importance(conversion, matrix)) continue;
+    ++n_missing;
+    const std::string_view layer = layer_prefix(conversion.source->name);
+    const auto next = matrix.entries.lower_bound(layer);
+    if (next != matrix.entries.end() && next->first.starts_with(layer)) continue;
+    bool is_reached = false;
+    for (uint32_t i = 0; i < n_reached && !is_reached; ++i)
+      is_reached = layer == cat("blk.", i, ".");
+    if (!is_reached) continue;
+    return Error{ErrorCode::missing_tensor,
+                 cat(path, ": has no entry for ", in_quotes(conversion.source->name),
+                     " or another matrix of its layer: it is the importance matrix of another "
+                     "model")};
+  }
+  if (n_missing > 0) {
+    std::fprintf(stderr,
+                 "%zu matrices are not in the importance matrix: all their weights count "
+                 "alike\n",
+                 n_missing);
+  }
+  return {};
+}
+
+// The keys are llama.cpp's.
+void describe_importance(const ImportanceMatrix& matrix, const std::string& path, GgufWriter& out) {
+  out.set("quantize.imatrix.file", std::string_view(path));
+  if (!matrix.datasets.empty()) {
+    out.set("quantize.imatrix.dataset", std::string_view(matrix.datasets.front()));
+  }
+  out.set("quantize.imatrix.entries_count", static_cast<uint32_t>(matrix.entries.size()));
+  out.set("quantize.imatrix.chunks_count", matrix.n_chunks);
 }
 
 void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<const DType> types,
                   GgufWriter& out) {
   for (const MetadataEntry& entry : header.metadata) {
-    // These describe the storage of the old file: its mix of types and its padding.
+    // These describe how the old file was stored: its mix of types, why, and its padding.
     if (entry.key == "general.file_type" || entry.key == "general.quantization_version" ||
-        entry.key == "general.alignment") {
+        entry.key == "general.alignment" || entry.key.starts_with("quantize.imatrix.")) {
       continue;
     }
     out.copy(entry);
@@ -138,12 +221,14 @@ void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<cons
   }
 }
 
-Status write_tensor(GgufFile& file, const Conversion& conversion, GgufWriter& out) {
+Status write_tensor(GgufFile& file, const Conversion& conversion, const ImportanceMatrix& matrix,
+                    GgufWriter& out) {
   if (!conversion.changes_type()) return out.write_tensor(file.tensor(*conversion.source).bytes);
   const Rows rows(file, *conversion.source);
   std::vector<float> scales;
   if (conversion.gets_scale()) scales = nvfp4_scales(rows);
-  KINGLET_TRY(out.write_tensor(convert(rows, conversion.type, scales)));
+  KINGLET_TRY(out.write_tensor(
+      convert(rows, conversion.type, scales, matrix.find(conversion.source->name))));
   return scales.empty() ? Status() : out.write_tensor(std::as_bytes(std::span(scales)));
 }
 
@@ -187,20 +272,35 @@ class Sizes {
 }  // namespace
 
 Status quantize(const QuantizeOptions& options) {
-  KINGLET_ASSIGN(const Recipe recipe, find_recipe(options.mix));
+  KINGLET_ASSIGN(Recipe recipe, find_recipe(options.mix));
   KINGLET_ASSIGN(const std::string input, model_path(options.input));
-  KINGLET_TRY(check_output(options.output, split_paths(input), options.replaces));
+  std::vector<std::string> inputs = split_paths(input);
+  if (!options.imatrix.empty()) inputs.push_back(options.imatrix);
+  KINGLET_TRY(check_output(options.output, inputs, options.replaces));
   KINGLET_ASSIGN(GgufFile file, read_model(options.input));
   const GgufHeader& header = file.header();
   KINGLET_ASSIGN(const ModelTraits model, read_traits(header));
+  ImportanceMatrix importance;
+  const bool has_importance = !options.imatrix.empty();
+  if (has_importance) {
+    KINGLET_ASSIGN(importance, read_importance(options.imatrix, header));
+    recipe = with_importance(recipe);
+  }
   const std::vector<DType> types = recipe_types(recipe, model, header.tensors);
   const std::vector<Conversion> conversions = plan(header, types);
+  if (has_importance) {
+    KINGLET_ASSIGN(const uint32_t n_guessing, count_guessing_layers(header));
+    KINGLET_TRY(check_layers(conversions, importance,
+                             model.n_layers - std::min(n_guessing, model.n_layers),
+                             options.imatrix));
+  }
   Sizes before;
   Sizes after;
   for (const TensorInfo& tensor : header.tensors) before.add(tensor.type, tensor.bytes);
 
   GgufWriter out;
   set_metadata(header, recipe, types, out);
+  if (has_importance) describe_importance(importance, options.imatrix, out);
   const auto add = [&](std::string_view name, DType type, const Shape& shape) {
     out.add_tensor(name, type, shape);
     after.add(type, tensor_bytes(type, shape[0], shape[1] * shape[2] * shape[3]).value_or(0));
@@ -217,7 +317,7 @@ Status quantize(const QuantizeOptions& options) {
     ProgressBar bar("Converting");
     uint64_t n_done = 0;
     for (const Conversion& conversion : conversions) {
-      KINGLET_TRY(write_tensor(file, conversion, out));
+      KINGLET_TRY(write_tensor(file, conversion, importance, out));
       bar.update(n_done += conversion.source->bytes, header.data_bytes);
     }
   }

@@ -12,7 +12,7 @@ Result<TextWindows> TextWindows::cut(const Tokenizer& tokenizer, std::string_vie
   if (size < n_least || tokens.size() < size) {
     return Error{ErrorCode::invalid_argument,
                  cat("the text has ", tokens.size(), " tokens, expected at least one window of ",
-                     size, n_least > 1 ? cat(" (and ", n_least, ")") : std::string())};
+                     size, n_least > 1 ? cat(" (and at least ", n_least, ")") : std::string())};
   }
   if (tokenizer.encode("", {.add_bos = true}).size() == 1) {
     for (size_t i = size; i < tokens.size(); i += size) tokens[i] = tokens.front();

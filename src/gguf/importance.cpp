@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <span>
 
 #include "base/format.h"
@@ -19,6 +20,9 @@ constexpr std::string_view kChunkCount = "imatrix.chunk_count";
 constexpr std::string_view kChunkSize = "imatrix.chunk_size";
 constexpr std::string_view kSums = ".in_sum2";
 constexpr std::string_view kCounts = ".counts";
+
+// Of the mean. Columns that were always 0 matter a little, too: in another text they may not be.
+constexpr double kLeastImportance = 1e-6;
 
 Status check_is_importance(const GgufHeader& header) {
   const MetadataValue* type = header.find(kTypeKey);
@@ -68,6 +72,39 @@ Result<ImportanceMatrix::Entry> read_entry(GgufFile& file, const TensorInfo& sum
 }
 
 }  // namespace
+
+std::vector<float> ImportanceMatrix::Entry::of_matrix(size_t i) const {
+  const auto row = std::span(sums).subspan(i * n_columns(), n_columns());
+  const double mean =
+      std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
+  std::vector<float> importance(row.size(), 1.0f);
+  if (!(mean > 0)) return importance;
+  for (size_t j = 0; j < row.size(); ++j) {
+    importance[j] = static_cast<float>(std::max(row[j] / mean, kLeastImportance));
+  }
+  return importance;
+}
+
+const ImportanceMatrix::Entry* ImportanceMatrix::find(std::string_view tensor) const {
+  const auto found = entries.find(tensor);
+  return found == entries.end() ? nullptr : &found->second;
+}
+
+Status ImportanceMatrix::check_model(const GgufHeader& model) const {
+  constexpr std::string_view kOther = ": it is the importance matrix of another model";
+  for (const auto& [name, entry] : entries) {
+    const TensorInfo* tensor = model.find_tensor(name);
+    if (tensor == nullptr) {
+      return Error{ErrorCode::missing_tensor,
+                   cat("has an entry for ", in_quotes(name), ", which the model lacks", kOther)};
+    }
+    if (tensor->shape[0] == entry.n_columns() && tensor->shape[2] == entry.counts.size()) continue;
+    return Error{ErrorCode::wrong_shape, cat("has ", entry.counts.size(), " x ", entry.n_columns(),
+                                             " columns for ", in_quotes(name), ", expected ",
+                                             tensor->shape[2], " x ", tensor->shape[0], kOther)};
+  }
+  return {};
+}
 
 Result<ImportanceMatrix> ImportanceMatrix::read(GgufFile& file) {
   const GgufHeader& header = file.header();

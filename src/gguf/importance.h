@@ -22,6 +22,12 @@ struct ImportanceMatrix {
   struct Entry {
     std::vector<float> sums;    // [n_matrices][n_columns]
     std::vector<float> counts;  // [n_matrices]; 0: no text has reached this expert
+
+    size_t n_columns() const { return sums.size() / counts.size(); }
+
+    // The importance of each column of a matrix: positive numbers, whose mean is about 1. All are 1
+    // if the text has not reached the matrix.
+    std::vector<float> of_matrix(size_t i) const;
   };
 
   std::map<std::string, Entry, std::less<>> entries;  // by the tensor's name
@@ -31,6 +37,12 @@ struct ImportanceMatrix {
 
   // ErrorCode::wrong_type (the file is something else), missing_tensor, wrong_shape, not_finite.
   static Result<ImportanceMatrix> read(GgufFile& file);
+
+  const Entry* find(std::string_view tensor) const;
+
+  // Whether the matrix can be of this model. ErrorCode::missing_tensor and wrong_shape name an
+  // entry whose tensor the model does not have, or has in another shape.
+  Status check_model(const GgufHeader& model) const;
 
   // ErrorCode::io.
   Status write(const std::string& path) const;

@@ -288,6 +288,24 @@ Result<Recipe> find_recipe(std::string_view name) {
                cat("cannot quantize to ", in_quotes(name), " (known: ", known, ")")};
 }
 
+Recipe with_importance(Recipe recipe) {
+  switch (recipe.matrices) {
+    case iq4_nl:
+    case iq4_xs:
+      recipe.down = {recipe.matrices};
+      break;
+    case q4_0:
+      recipe.down = {q4_0, first8th, q4_1};
+      break;
+    case q5_0:
+      recipe.down = {q5_0, first8th, q5_1};
+      break;
+    default:
+      break;
+  }
+  return recipe;
+}
+
 std::string_view mix_name(uint32_t file_type) {
   for (const Recipe& recipe : kRecipes) {
     if (recipe.file_type == file_type) return recipe.name;

@@ -1,8 +1,7 @@
 // Chooses the type of each tensor of a quantized file. Every tensor gets the same type as from
-// llama.cpp's quantize program without an importance matrix (src/llama-quant.cpp, b11118, without
-// its special rules for the architectures falcon and bailingmoe3). Two mixes differ: llama.cpp has
-// no NVFP4, and its Q1_0 keeps the output in Q6_K, while published one-bit models have one bit
-// everywhere.
+// llama.cpp's quantize program (src/llama-quant.cpp, b11118, without its special rules for the
+// architectures falcon and bailingmoe3). Two mixes differ: llama.cpp has no NVFP4, and its Q1_0
+// keeps the output in Q6_K, while published one-bit models have one bit everywhere.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +50,10 @@ struct Recipe {
 // MXFP4_MOE: experts in MXFP4, all else in Q8_0. Fails with ErrorCode::invalid_argument, which
 // lists the known names.
 Result<Recipe> find_recipe(std::string_view name);
+
+// The mix as it is with an importance matrix: then IQ4_NL and IQ4_XS need no finer types for the
+// first down projections, and Q4_0 and Q5_0 can have them.
+Recipe with_importance(Recipe recipe);
 
 // The name of the mix with this number in general.file_type; empty if there is no such mix.
 std::string_view mix_name(uint32_t file_type);

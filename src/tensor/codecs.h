@@ -45,20 +45,12 @@ void decode(const CodedIQ2& block, float* out);
 void decode(const CodedIQ3_XXS& block, float* out);
 void decode(const CodedIQ3_S& block, float* out);
 
-// Encodes Block::kSize finite weights. K and IQ4 types search for the least squared error. All
-// other types follow the rules of ggml and give the same bytes.
+// Encodes Block::kSize finite weights by the rules of ggml; gives the same bytes.
 void encode(const float* in, BlockQ4_0& block);
 void encode(const float* in, BlockQ4_1& block);
 void encode(const float* in, BlockQ5_0& block);
 void encode(const float* in, BlockQ5_1& block);
 void encode(const float* in, BlockQ8_0& block);
-void encode(const float* in, BlockQ2_K& block);
-void encode(const float* in, BlockQ3_K& block);
-void encode(const float* in, BlockQ4_K& block);
-void encode(const float* in, BlockQ5_K& block);
-void encode(const float* in, BlockQ6_K& block);
-void encode(const float* in, BlockIQ4_NL& block);
-void encode(const float* in, BlockIQ4_XS& block);
 void encode(const float* in, BlockMXFP4& block);
 void encode(const float* in, BlockTQ1_0& block);
 void encode(const float* in, BlockTQ2_0& block);
@@ -74,5 +66,19 @@ CodedIQ2 encode(const BlockIQ2_XS& block);
 CodedIQ2 encode(const BlockIQ2_S& block);
 CodedIQ3_XXS encode(const BlockIQ3_XXS& block);
 CodedIQ3_S encode(const BlockIQ3_S& block);
+
+// Encodes Block::kSize finite weights. Searches for the least squared error, in which each weight
+// counts by its importance, a positive number.
+void encode(const float* in, const float* importance, BlockQ4_0& block);
+void encode(const float* in, const float* importance, BlockQ4_1& block);
+void encode(const float* in, const float* importance, BlockQ5_0& block);
+void encode(const float* in, const float* importance, BlockQ5_1& block);
+void encode(const float* in, const float* importance, BlockQ2_K& block);
+void encode(const float* in, const float* importance, BlockQ3_K& block);
+void encode(const float* in, const float* importance, BlockQ4_K& block);
+void encode(const float* in, const float* importance, BlockQ5_K& block);
+void encode(const float* in, const float* importance, BlockQ6_K& block);
+void encode(const float* in, const float* importance, BlockIQ4_NL& block);
+void encode(const float* in, const float* importance, BlockIQ4_XS& block);
 
 }  // namespace kinglet

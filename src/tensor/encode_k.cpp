@@ -2,6 +2,7 @@
 // the scales to values that the block can store, and computes the codes from the rounded scales.
 #include "tensor/codecs.h"
 #include "tensor/encoding.h"
+#include "tensor/line_search.h"
 #include "tensor/scale_search.h"
 
 namespace kinglet {
@@ -14,6 +15,7 @@ constexpr size_t kBlock = 256;
 struct Q2Format {
   static constexpr size_t kSubBlock = 16;
   static constexpr float kMaxCode = 3.0f;
+  static constexpr bool kAnyMinimum = false;
   static constexpr float kMaxSubScale = 15.0f;  // of a stored scale or minimum
   static constexpr int kUnitRounds = 3;         // with so few scales, refitting their unit pays off
 };
@@ -22,95 +24,38 @@ template <int kCodes>
 struct LargeFormat {
   static constexpr size_t kSubBlock = 32;
   static constexpr float kMaxCode = kCodes - 1;
+  static constexpr bool kAnyMinimum = false;
   static constexpr float kMaxSubScale = 63.0f;
   static constexpr int kUnitRounds = 0;
 };
 using Q4Format = LargeFormat<16>;
 using Q5Format = LargeFormat<32>;
 
-struct Line {
-  float scale = 0.0f;
-  float minimum = 0.0f;
-};
-
-uint8_t nearest_code(float x, const Line& line, float max_code) {
-  return to_code((x + line.minimum) * inverse(line.scale) + 0.5f, max_code);
-}
-
 template <class Format>
-float squared_error(const float* in, const Line& line) {
+float squared_error(const float* in, const float* importance, const Line& line) {
   float sum = 0.0f;
   for (size_t i = 0; i < Format::kSubBlock; ++i) {
     const float code = nearest_code(in[i], line, Format::kMaxCode);
     const float error = line.scale * code - line.minimum - in[i];
-    sum += error * error;
+    sum += importance[i] * error * error;
   }
   return sum;
-}
-
-struct Fit {
-  Line line;
-  float explained = 0.0f;  // the part of the sum of squares that is not error
-};
-
-// Returns the least-squares line for the codes that the weights get from `line`.
-template <class Format>
-Fit refit(const float* in, const Line& line) {
-  float codes = 0, squares = 0, weights = 0, products = 0;
-  for (size_t i = 0; i < Format::kSubBlock; ++i) {
-    const float code = nearest_code(in[i], line, Format::kMaxCode);
-    codes += code;
-    squares += code * code;
-    weights += in[i];
-    products += code * in[i];
-  }
-  if (squares == 0.0f) return {};
-  Line best{products / squares, 0.0f};
-  constexpr float kCount = Format::kSubBlock;
-  const float determinant = kCount * squares - codes * codes;
-  if (determinant > 0.0f) {
-    const float scale = (kCount * products - codes * weights) / determinant;
-    const float minimum = (scale * codes - weights) / kCount;
-    if (minimum > 0.0f) best = {scale, minimum};
-  }
-  return {best, best.scale * products - best.minimum * weights};
-}
-
-// Tries lines whose largest code is up to 1.5 above or below kMaxCode, refits each, and keeps the
-// best. Then it refits the best one until that no longer helps.
-template <class Format>
-Line fit_line(const float* in) {
-  const auto [lowest, highest] = std::minmax_element(in, in + Format::kSubBlock);
-  const float minimum = std::max(0.0f, -*lowest);
-  const float range = *highest + minimum;
-  if (!(range > 0.0f)) return {0.0f, minimum};
-  Fit best;
-  for (int step = -15; step <= 15; ++step) {
-    const float codes = Format::kMaxCode + 0.1f * static_cast<float>(step);
-    const Fit fit = refit<Format>(in, {range / codes, minimum});
-    if (fit.explained > best.explained) best = fit;
-  }
-  for (int round = 0; round < 4; ++round) {
-    const Fit fit = refit<Format>(in, best.line);
-    if (!(fit.explained > best.explained)) break;
-    best = fit;
-  }
-  return best.line;
 }
 
 // Returns the best stored scale and minimum, in the block's units. It tries the neighbours of the
 // rounded numbers too, because one of the two can make up for the rounding error of the other.
 template <class Format>
-Line nearest_sub_scale(const float* in, const Line& line, const Line& unit, float& best_error) {
+Line nearest_sub_scale(const float* in, const float* importance, const Line& line, const Line& unit,
+                       float& best_error) {
   constexpr float kMax = Format::kMaxSubScale;
   const float scale = to_code(line.scale * inverse(unit.scale) + 0.5f, kMax);
   const float minimum = to_code(line.minimum * inverse(unit.minimum) + 0.5f, kMax);
   Line best;  // stays zero if weights are so small that the unit was rounded to 0
-  best_error = squared_error<Format>(in, {});
+  best_error = squared_error<Format>(in, importance, {});
   for (float s = scale - 1.0f; s <= scale + 1.0f; s += 1.0f) {
     for (float m = minimum - 1.0f; m <= minimum + 1.0f; m += 1.0f) {
       if (s < 0.0f || s > kMax || m < 0.0f || m > kMax) continue;
-      const float error = squared_error<Format>(in, {unit.scale * s, unit.minimum * m});
+      const float error = squared_error<Format>(in, importance, {unit.scale * s, unit.minimum * m});
       if (error < best_error) {
         best = {s, m};
         best_error = error;
@@ -129,20 +74,20 @@ struct LineBlock {
   Half minimum;
   Line sub_scales[kCount];
 
-  void fit(const float* in) {
+  void fit(const float* in, const float* importance) {
     Line lines[kCount];
     Line largest;
     for (size_t i = 0; i < kCount; ++i) {
-      lines[i] = fit_line<Format>(in + i * Format::kSubBlock);
+      lines[i] = fit_line<Format>(in + i * Format::kSubBlock, importance + i * Format::kSubBlock);
       largest.scale = std::max(largest.scale, lines[i].scale);
       largest.minimum = std::max(largest.minimum, lines[i].minimum);
     }
     set_unit({largest.scale / Format::kMaxSubScale, largest.minimum / Format::kMaxSubScale});
-    float error = round_lines(in, lines);
+    float error = round_lines(in, importance, lines);
     for (int round = 0; round < Format::kUnitRounds; ++round) {
       LineBlock next;
-      next.set_unit(refitted_unit(in));
-      const float next_error = next.round_lines(in, lines);
+      next.set_unit(refitted_unit(in, importance));
+      const float next_error = next.round_lines(in, importance, lines);
       if (!(next_error < error)) break;
       *this = next;
       error = next_error;
@@ -167,12 +112,12 @@ struct LineBlock {
   }
 
   // Rounds the lines to multiples of the units; returns the squared error.
-  float round_lines(const float* in, const Line* lines) {
+  float round_lines(const float* in, const float* importance, const Line* lines) {
     float sum = 0.0f;
     for (size_t i = 0; i < kCount; ++i) {
       float error;
-      sub_scales[i] =
-          nearest_sub_scale<Format>(in + i * Format::kSubBlock, lines[i], unit(), error);
+      sub_scales[i] = nearest_sub_scale<Format>(
+          in + i * Format::kSubBlock, importance + i * Format::kSubBlock, lines[i], unit(), error);
       sum += error;
     }
     return sum;
@@ -180,17 +125,19 @@ struct LineBlock {
 
   // The least-squares units for the current scales, minima and codes: w = scale * a - minimum * b,
   // where a is a stored scale times a code, and b is a stored minimum.
-  Line refitted_unit(const float* in) const {
+  Line refitted_unit(const float* in, const float* importance) const {
     float aa = 0, ab = 0, bb = 0, aw = 0, bw = 0;
     for (size_t i = 0; i < kBlock; ++i) {
       const Line& sub_scale = sub_scales[i / Format::kSubBlock];
       const float a = sub_scale.scale * code(in, i);
       const float b = sub_scale.minimum;
-      aa += a * a;
-      ab += a * b;
-      bb += b * b;
-      aw += a * in[i];
-      bw += b * in[i];
+      const float weighted_a = importance[i] * a;
+      const float weighted_b = importance[i] * b;
+      aa += weighted_a * a;
+      ab += weighted_a * b;
+      bb += weighted_b * b;
+      aw += weighted_a * in[i];
+      bw += weighted_b * in[i];
     }
     const float determinant = aa * bb - ab * ab;
     if (!(determinant > 0.0f)) return unit();
@@ -216,9 +163,10 @@ void store(ScalesAndMinima& scales, size_t i, unsigned scale, unsigned minimum) 
 
 // Sets the block's scales, and writes the code of each weight to `codes`.
 template <class Format, class Block>
-void encode_lines(const float* in, Block& block, uint8_t (&codes)[kBlock]) {
+void encode_lines(const float* in, const float* importance, Block& block,
+                  uint8_t (&codes)[kBlock]) {
   LineBlock<Format> lines;
-  lines.fit(in);
+  lines.fit(in, importance);
   block.scale = lines.scale;
   block.minimum_scale = lines.minimum;
   block.scales = {};
@@ -238,14 +186,6 @@ void pack_nibbles(const uint8_t* codes, uint8_t* nibbles) {
 }
 
 // --- Q3_K, Q6_K: w = scale * code, code from -kCodes to kCodes - 1
-
-template <int kCodes>
-struct SignedCodes {
-  static float nearest(float x) {
-    constexpr float kOffset = kCodes;
-    return static_cast<float>(to_code(x + (kOffset + 0.5f), 2 * kOffset - 1)) - kOffset;
-  }
-};
 
 // The magnitudes are around 32: of the two ends, -32 is a code, and 32 is one too many.
 struct Q6Codes : SignedCodes<32> {
@@ -298,9 +238,9 @@ void store(Q3KScales& scales, size_t i, int scale) {
 
 }  // namespace
 
-void encode(const float* in, BlockQ2_K& block) {
+void encode(const float* in, const float* importance, BlockQ2_K& block) {
   LineBlock<Q2Format> lines;
-  lines.fit(in);
+  lines.fit(in, importance);
   block.scale = lines.scale;
   block.minimum_scale = lines.minimum;
   for (size_t i = 0; i < lines.kCount; ++i) {
@@ -312,9 +252,9 @@ void encode(const float* in, BlockQ2_K& block) {
   pack_pairs(codes, block.pairs);
 }
 
-void encode(const float* in, BlockQ3_K& block) {
+void encode(const float* in, const float* importance, BlockQ3_K& block) {
   ScaledBlock<Q3Codes, 16, 16, 32> scaled;
-  scaled.fit(in);
+  scaled.fit(in, importance);
   block.scale = scaled.unit;
   block.scales = {};
   for (size_t i = 0; i < 16; ++i) store(block.scales, i, scaled.scales[i]);
@@ -324,22 +264,22 @@ void encode(const float* in, BlockQ3_K& block) {
   pack_high_bits(codes, 2, block.high_bits);
 }
 
-void encode(const float* in, BlockQ4_K& block) {
+void encode(const float* in, const float* importance, BlockQ4_K& block) {
   uint8_t codes[kBlock];
-  encode_lines<Q4Format>(in, block, codes);
+  encode_lines<Q4Format>(in, importance, block, codes);
   pack_nibbles(codes, block.nibbles);
 }
 
-void encode(const float* in, BlockQ5_K& block) {
+void encode(const float* in, const float* importance, BlockQ5_K& block) {
   uint8_t codes[kBlock];
-  encode_lines<Q5Format>(in, block, codes);
+  encode_lines<Q5Format>(in, importance, block, codes);
   pack_nibbles(codes, block.nibbles);
   pack_high_bits(codes, 4, block.high_bits);
 }
 
-void encode(const float* in, BlockQ6_K& block) {
+void encode(const float* in, const float* importance, BlockQ6_K& block) {
   ScaledBlock<Q6Codes, 16, 16, 128> scaled;
-  scaled.fit(in);
+  scaled.fit(in, importance);
   block.scale = scaled.unit;
   for (size_t i = 0; i < 16; ++i) block.scales[i] = static_cast<int8_t>(scaled.scales[i]);
   uint8_t codes[kBlock];

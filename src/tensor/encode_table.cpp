@@ -83,14 +83,14 @@ uint8_t to_e4m3(float x) {
 
 }  // namespace
 
-void encode(const float* in, BlockIQ4_NL& block) {
-  block.scale = to_half(fit_scale<Iq4Codes>(in, BlockIQ4_NL::kSize));
+void encode(const float* in, const float* importance, BlockIQ4_NL& block) {
+  block.scale = to_half(fit_scale<Iq4Codes>(in, importance, BlockIQ4_NL::kSize));
   pack_iq4(in, to_float(block.scale), block.codes);
 }
 
-void encode(const float* in, BlockIQ4_XS& block) {
+void encode(const float* in, const float* importance, BlockIQ4_XS& block) {
   ScaledBlock<Iq4Codes, 8, 32, 32> scaled;
-  scaled.fit(in);
+  scaled.fit(in, importance);
   block.scale = scaled.unit;
   block.scale_pairs = 0;
   std::fill_n(block.scale_nibbles, sizeof block.scale_nibbles, uint8_t{0});

@@ -2,11 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 namespace kinglet {
+
+// The importance of weights that all matter equally, for up to a block.
+inline constexpr std::array<float, 256> kEqualImportance = [] {
+  std::array<float, 256> ones{};
+  ones.fill(1.0f);
+  return ones;
+}();
 
 // Returns the weight of largest magnitude, with its sign.
 inline float extreme(const float* in, size_t n) {
