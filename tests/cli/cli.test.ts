@@ -803,6 +803,86 @@ describe('quantize', () => {
     });
   });
 
+  describe('by importance', () => {
+    const written = (seed: string, n: string) =>
+      kinglet([
+        ...['generate', '-m', stories, '-p', 'Once upon a time', '-n', n, '--seed', seed],
+        ...['--temp', '0.8', '--kernels', 'scalar'],
+      ]).stdout;
+    const text = file(['1', '2', '3', '4', '5', '6'].map((seed) => written(seed, '300')).join(''));
+    const matrix = newPath();
+    const measure = (model: string, ...more: string[]) =>
+      kinglet(['imatrix', '-m', model, '-f', text, '-o', matrix, '--ctx', '128', ...more]);
+
+    test('measures a text and writes the format of llama.cpp', () => {
+      expect(measure(stories)).toMatchObject({ status: 0, stdout: '' });
+      const { stdout } = kinglet(['inspect', matrix]);
+      expect(stdout).toMatch(/^general\.type +string +"imatrix"$/m);
+      expect(stdout).toMatch(/^imatrix\.chunk_size +uint32 +128$/m);
+      expect(stdout).toMatch(/^blk\.5\.ffn_down\.weight\.in_sum2 +F32 +\[768\]/m);
+      expect(stdout).toMatch(/^blk\.0\.attn_q\.weight\.counts +F32 +\[1\]/m);
+      expect(stdout).not.toMatch(/output|token_embd/);
+      const before = readFileSync(matrix);
+      expect(measure(stories).stderr).toMatch(/exists: --force replaces it/);
+      expect(measure(stories, '--force').stderr).toMatch(/^\d+ tokens, 42 matrices\n$/);
+      expect(readFileSync(matrix).equals(before)).toBe(true);
+      expectFailure(
+        ['imatrix', '-m', stories, '-f', text, '-o', text, '--force'],
+        /the output, .* is the file that is read/,
+      );
+      expectFailure(
+        ['imatrix', '-m', stories, '-f', file('Too short.'), '-o', newPath()],
+        /the text has \d+ tokens, expected at least one window of 512/,
+      );
+    });
+
+    test('has a row for each expert', () => {
+      const [model, experts] = [fixture('hybrid/lfm2moe-Q4_0.gguf'), newPath()];
+      const args = ['imatrix', '-m', model, '-f', text, '-o', experts, '--ctx', '32'];
+      expect(kinglet(args).status).toBe(0);
+      expect(kinglet(['inspect', experts]).stdout).toMatch(
+        /^blk\.\d+\.ffn_down_exps\.weight\.counts +F32 +\[1, 4\]/m,
+      );
+      const small = newPath();
+      const made = kinglet(['quantize', model, small, 'Q5_0', '--imatrix', experts]);
+      expect(made).toMatchObject({ status: 0, stdout: '' });
+    });
+
+    test.each(['Q2_K', 'Q3_K_S', 'IQ4_XS', 'Q5_0'])('to %s keeps more of a model', (type) => {
+      const ids = kinglet(['tokenize', '-m', stories, '--text', written('77', '400')]).stdout;
+      const tokens = [1, ...ids.trim().split(' ').map(Number)];
+      const said = JSON.parse(
+        kinglet([
+          ...['logprobs', '-m', stories, '--kernels', 'scalar', '--tokens', tokens.join(',')],
+          ...['--positions', tokens.map((_, i) => i).join(',')],
+        ]).stdout,
+      ) as Logprobs;
+      const weighed = newPath();
+      const made = kinglet(['quantize', stories, weighed, type, '--imatrix', matrix]);
+      expect(made).toMatchObject({ status: 0, stdout: '' });
+      expect(made.stderr).not.toMatch(/matrices are not/);
+      expect(divergence(weighed, said)).toBeLessThan(divergence(quantized(stories, type), said));
+      expect(kinglet(['inspect', weighed]).stdout).toMatch(/^quantize\.imatrix\.chunks_count/m);
+    });
+
+    test('refuses what is no importance matrix of the model', () => {
+      const quantize = (model: string, by: string) => [
+        ...['quantize', model, newPath(), 'Q4_K_M', '--imatrix', by],
+      ];
+      expectFailure(
+        quantize(stories, stories),
+        /Q4_0\.gguf: not an importance matrix: general.type/,
+      );
+      expectFailure(quantize(stories, text), /GGUF/);
+      expectFailure(quantize(stories, join(folder, 'none')), /none/);
+      expectFailure(quantize(f32, matrix), /importance matrix of another model/);
+      expectFailure(
+        [...['quantize', stories, matrix, 'Q2_K', '--force', '--imatrix', matrix]],
+        /is the file that is read/,
+      );
+    });
+  });
+
   test('stores every matrix in a type that fits it', () => {
     expect(inspected(quantized(f32, 'Q4_0'))).toMatchObject({
       'attn_q.weight': 'Q4_0',

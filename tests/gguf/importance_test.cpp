@@ -99,5 +99,39 @@ TEST(Importance, OfAFileThatIsSomethingElseIsAnError) {
   expect_error({.counts = {1, -2}}, ErrorCode::not_finite, "number 1 is -2");
 }
 
+TEST(Importance, OfColumnsIsPositiveWithAMeanOfOne) {
+  const ImportanceMatrix::Entry entry{{4, 0, 8, 0, 0, 0}, {10, 0}};
+  const std::vector<float> first = entry.of_matrix(0);
+  EXPECT_EQ(entry.n_columns(), 3u);
+  EXPECT_FLOAT_EQ(first[0], 1.0f);
+  EXPECT_FLOAT_EQ(first[2], 2.0f);
+  EXPECT_GT(first[1], 0.0f);
+  EXPECT_LT(first[1], 1e-3f);
+  EXPECT_EQ(entry.of_matrix(1), std::vector<float>(3, 1.0f));  // no text has reached it
+}
+
+TEST(Importance, OfAnotherModelIsAnError) {
+  auto model = load_gguf(TinyModel{}.build());
+  ASSERT_TRUE(model.ok());
+  const GgufHeader& header = model.value().header();
+  ImportanceMatrix matrix;
+  matrix.entries["blk.1.attn_q.weight"] = {std::vector<float>(8), {1}};
+  EXPECT_TRUE(matrix.check_model(header).ok());
+  const auto expect_failure = [&](ErrorCode code, const std::string& message) {
+    const Status status = matrix.check_model(header);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, code);
+    EXPECT_NE(status.error().message.find(message), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find("of another model"), std::string::npos);
+  };
+  matrix.entries["blk.1.attn_q.weight"] = {std::vector<float>(9), {1}};
+  expect_failure(ErrorCode::wrong_shape,
+                 "1 x 9 columns for \"blk.1.attn_q.weight\", expected 1 x 8");
+  matrix.entries["blk.1.attn_q.weight"] = {std::vector<float>(16), {1, 1}};
+  expect_failure(ErrorCode::wrong_shape, "2 x 8 columns");
+  matrix.entries = {{"blk.2.attn_q.weight", {std::vector<float>(8), {1}}}};
+  expect_failure(ErrorCode::missing_tensor, "\"blk.2.attn_q.weight\", which the model lacks");
+}
+
 }  // namespace
 }  // namespace kinglet

@@ -133,6 +133,32 @@ struct Tensors {
   }
 };
 
+// Source: llama_tensor_get_type_impl() in llama.cpp's src/llama-quant.cpp.
+TEST(Recipe, WithAnImportanceMatrixTheFirstDownProjectionsDiffer) {
+  struct Row {
+    std::string mix;
+    DType without;
+    DType with;
+  };
+  const Row rows[] = {
+      {"Q4_0", DType::q4_0, DType::q4_1},     {"Q5_0", DType::q5_0, DType::q5_1},
+      {"IQ4_NL", DType::q5_k, DType::iq4_nl}, {"IQ4_XS", DType::q5_k, DType::iq4_xs},
+      {"Q4_1", DType::q4_1, DType::q4_1},     {"Q2_K", DType::q3_k, DType::q3_k},
+      {"Q4_K_S", DType::q5_k, DType::q5_k},   {"Q8_0", DType::q8_0, DType::q8_0}};
+  const ModelTraits model{.n_layers = 8};
+  const std::vector<TensorInfo> tensors = {
+      {"blk.0.ffn_down.weight", DType::f16, {256, 256, 1, 1}, 0, 0},
+      {"blk.1.ffn_down.weight", DType::f16, {256, 256, 1, 1}, 0, 0}};
+  for (const Row& row : rows) {
+    const Recipe recipe = find_recipe(row.mix).value();
+    const auto plain = recipe_types(recipe, model, tensors);
+    const auto weighed = recipe_types(with_importance(recipe), model, tensors);
+    EXPECT_EQ(plain[0], row.without) << row.mix;
+    EXPECT_EQ(weighed[0], row.with) << row.mix;
+    EXPECT_EQ(weighed[1], plain[1]) << row.mix;
+  }
+}
+
 TEST(Recipe, EveryTensorGetsTheTypeThatLlamaCppGivesIt) {
   const std::vector<Model> models = read_models();
   ASSERT_EQ(models.size(), 29u);

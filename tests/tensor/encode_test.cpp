@@ -139,6 +139,114 @@ TEST(Encode, SearchesFindSmallerErrorsThanGgml) {
   EXPECT_EQ(std::size(kErrors) + std::size(kGgmlBytes), encodable_types().size());
 }
 
+std::vector<DTypeInfo> types_by_importance() {
+  std::vector<DTypeInfo> types;
+  for (const DTypeInfo& type : dtypes()) {
+    if (find_importance_quantizer(type.type) != nullptr) types.push_back(type);
+  }
+  return types;
+}
+
+Bytes encode_by_importance(const DTypeInfo& type, const Floats& weights, const Floats& importance) {
+  Bytes blocks(weights.size() / type.block_size * type.block_bytes);
+  find_importance_quantizer(type.type)(weights.data(), importance.data(), blocks.data(),
+                                       weights.size());
+  return blocks;
+}
+
+double weighted_error(const Floats& a, const Floats& b, const Floats& importance) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    sum += double{importance[i]} * (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+  }
+  return sum;
+}
+
+// Positive numbers of which few are large, as the squares of activations.
+Floats uneven_importance(size_t n) {
+  Floats importance = gaussian(2 * n, 1.0f);
+  for (size_t i = 0; i < n; ++i) importance[i] = std::exp(1.5f * importance[n + i]);
+  importance.resize(n);
+  return importance;
+}
+
+TEST(Encode, TheTypesThatUseTheImportanceOfWeightsAreThese) {
+  std::string names;
+  for (const DTypeInfo& type : types_by_importance()) names += std::string(type.name) + " ";
+  EXPECT_EQ(names, "Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS ");
+}
+
+TEST(Encode, ImportantWeightsHaveSmallerErrors) {
+  const Floats weights = gaussian(256 * 64, 0.02f);
+  const Floats importance = uneven_importance(weights.size());
+  for (const DTypeInfo& type : types_by_importance()) {
+    const Floats plain = recode(type, weights);
+    const Floats weighed = decode(type, encode_by_importance(type, weights, importance));
+    EXPECT_LT(weighted_error(weighed, weights, importance),
+              0.95 * weighted_error(plain, weights, importance))
+        << type.name;
+  }
+}
+
+TEST(Encode, OnlyTheRatiosOfImportanceCount) {
+  const Floats weights = gaussian(256 * 16, 0.02f);
+  Floats importance = uneven_importance(weights.size());
+  for (const DTypeInfo& type : types_by_importance()) {
+    const Bytes blocks = encode_by_importance(type, weights, importance);
+    Floats larger = importance;
+    for (float& number : larger) number *= 1024.0f;
+    EXPECT_EQ(encode_by_importance(type, weights, larger), blocks) << type.name;
+  }
+}
+
+// Types that search do so without importance, too; the others give no larger error than ggml.
+TEST(Encode, WeightsOfEqualImportanceAreEncodedAsWithoutIt) {
+  const Floats weights = gaussian(256 * 16, 0.02f);
+  const Floats ones(weights.size(), 1.0f);
+  for (const DTypeInfo& type : types_by_importance()) {
+    const Bytes blocks = encode_by_importance(type, weights, ones);
+    if (is_encoded_as_by_ggml(type.type)) {
+      EXPECT_LT(rms_error(decode(type, blocks), weights), rms_error(recode(type, weights), weights))
+          << type.name;
+    } else {
+      EXPECT_EQ(blocks, encode(type, weights)) << type.name;
+    }
+  }
+}
+
+// Types with a minimum hold weights that are all above 0, or all equal.
+TEST(Encode, ByImportanceKeepsWhatATypeCanHold) {
+  const Floats importance = uneven_importance(256);
+  for (const DTypeInfo& type : types_by_importance()) {
+    const Floats zeros(256, 0.0f);
+    EXPECT_EQ(decode(type, encode_by_importance(type, zeros, importance)), zeros) << type.name;
+    for (const float value : {0.75f, -0.03f}) {
+      const Floats equal(256, value);
+      for (const float w : decode(type, encode_by_importance(type, equal, importance))) {
+        ASSERT_NEAR(w, value, std::fabs(value) * 0.005f) << type.name;
+      }
+    }
+  }
+  Floats steps(256);
+  for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<float>(5 + i % 16);
+  for (const DType type : {DType::q4_1, DType::q5_1}) {
+    const DTypeInfo& info = dtype_info(type);
+    const Floats decoded = decode(info, encode_by_importance(info, steps, importance));
+    for (size_t i = 0; i < steps.size(); ++i) EXPECT_NEAR(decoded[i], steps[i], 0.01f) << info.name;
+  }
+}
+
+TEST(Encode, ByImportanceOfAnyRatioGivesNumbers) {
+  const Floats weights = gaussian(256, 0.02f);
+  Floats importance(256, 1e-6f);
+  for (size_t i = 0; i < 256; i += 17) importance[i] = 1e6f;
+  for (const DTypeInfo& type : types_by_importance()) {
+    for (const float w : decode(type, encode_by_importance(type, weights, importance))) {
+      ASSERT_LT(std::fabs(w), 10.0f) << type.name;
+    }
+  }
+}
+
 // The step between neighbouring codes depends on the block of 32 weights. |w - w'| is at most half
 // a step, or a whole step at the end that a signed code cannot reach. Scales and minima are rounded
 // to 11 bits.

@@ -41,6 +41,13 @@ void quantize(Bytes bytes) {
   encode(weights.data(), again.data(), weights.size());
   check(blocks == again, "the same weights give other bytes");
 
+  if (const ImportanceQuantizer by_importance = find_importance_quantizer(type.type)) {
+    std::vector<float> importance(weights.size());
+    for (float& number : importance)
+      number = std::ldexp(1.0f, static_cast<int>(input.up_to(40)) - 20);
+    by_importance(weights.data(), importance.data(), again.data(), weights.size());
+  }
+
   std::vector<float> decoded(weights.size());
   type.dequantize(blocks.data(), decoded.data(), decoded.size());
   const float largest = largest_magnitude(weights);
