@@ -13,7 +13,11 @@ export const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
 export const fixture = (name: string) => join(root, 'tests/fixtures', name);
 
 export function kinglet(args: string[], input: string | Buffer = '') {
-  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', input });
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    encoding: 'utf8',
+    input,
+    maxBuffer: 1 << 28,
+  });
   return { status, stdout, stderr };
 }
 
