@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -144,20 +146,6 @@ Result<ImportanceMatrix> read_importance(const std::string& path, const GgufHead
   return Error{status.error().code, cat(path, ": ", status.error().message)};
 }
 
-// The beginning of a tensor's name that its layer's tensors share, "blk.12."; empty for tensors
-// that are in no layer.
-std::string_view layer_prefix(std::string_view name) {
-  constexpr std::string_view kPrefix = "blk.";
-  return name.starts_with(kPrefix) ? name.substr(0, name.find('.', kPrefix.size()) + 1) : "";
-}
-
-// Whether a matrix of a layer could use its importance, which is not known.
-bool lacks_importance(const Conversion& conversion, const ImportanceMatrix& matrix) {
-  const std::string_view name = conversion.source->name;
-  return conversion.changes_type() && find_importance_quantizer(conversion.type) != nullptr &&
-         !layer_prefix(name).empty() && matrix.find(name) == nullptr;
-}
-
 // The number of the model's last layers that only guess tokens ahead. Texts do not reach them.
 Result<uint32_t> count_guessing_layers(const GgufHeader& header) {
   KINGLET_ASSIGN(const std::string_view architecture,
@@ -165,30 +153,30 @@ Result<uint32_t> count_guessing_layers(const GgufHeader& header) {
   return header.get_uint(cat(architecture, ".nextn_predict_layers"), 0);
 }
 
-// Says on standard error how many matrices are quantized without their importance. ErrorCode::
-// missing_tensor: nothing is known of a whole layer.
+// Says on standard error how many of the layers' matrices are quantized without their importance.
+// n_reached: the number of first layers that texts reach. Errors: missing_tensor (nothing is known
+// of one of these).
 Status check_layers(std::span<const Conversion> conversions, const ImportanceMatrix& matrix,
                     uint32_t n_reached, const std::string& path) {
+  std::set<std::optional<uint32_t>> known;
+  for (const auto& [name, entry] : matrix.entries) known.insert(layer_of(name));
   size_t n_missing = 0;
   for (const Conversion& conversion : conversions) {
-    if (!lacks_importance(conversion, matrix)) continue;
+    const std::string_view name = conversion.source->name;
+    const std::optional<uint32_t> layer = layer_of(name);
+    const bool can_use =
+        conversion.changes_type() && find_importance_quantizer(conversion.type) != nullptr;
+    if (!layer || !can_use || matrix.find(name) != nullptr) continue;
     ++n_missing;
-    const std::string_view layer = layer_prefix(conversion.source->name);
-    const auto next = matrix.entries.lower_bound(layer);
-    if (next != matrix.entries.end() && next->first.starts_with(layer)) continue;
-    bool is_reached = false;
-    for (uint32_t i = 0; i < n_reached && !is_reached; ++i)
-      is_reached = layer == cat("blk.", i, ".");
-    if (!is_reached) continue;
+    if (*layer >= n_reached || known.count(layer) > 0) continue;
     return Error{ErrorCode::missing_tensor,
-                 cat(path, ": has no entry for ", in_quotes(conversion.source->name),
+                 cat(path, ": has no entry for ", in_quotes(name),
                      " or another matrix of its layer: it is the importance matrix of another "
                      "model")};
   }
   if (n_missing > 0) {
     std::fprintf(stderr,
-                 "%zu matrices are not in the importance matrix: all their weights count "
-                 "alike\n",
+                 "%zu matrices are not in the importance matrix: all their columns count alike\n",
                  n_missing);
   }
   return {};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -160,16 +159,6 @@ Kind kind_of(std::string_view tensor) {
   return Kind::other;
 }
 
-// Returns the layer of a name like "blk.12.attn_v.weight", or nothing for other names.
-std::optional<uint32_t> layer_of(std::string_view tensor) {
-  constexpr std::string_view kPrefix = "blk.";
-  if (!tensor.starts_with(kPrefix)) return std::nullopt;
-  uint32_t layer = 0;
-  const char* begin = tensor.data() + kPrefix.size();
-  const auto [end, error] = std::from_chars(begin, tensor.data() + tensor.size(), layer);
-  return error == std::errc() ? std::optional(layer) : std::nullopt;
-}
-
 // Chooses the types of tensors, which it must get layer by layer.
 class Chooser {
  public:
@@ -273,6 +262,15 @@ bool has_70b_layers(std::string_view architecture, uint32_t n_layers) {
 }
 
 }  // namespace
+
+std::optional<uint32_t> layer_of(std::string_view tensor) {
+  constexpr std::string_view kPrefix = "blk.";
+  if (!tensor.starts_with(kPrefix)) return std::nullopt;
+  uint32_t layer = 0;
+  const char* begin = tensor.data() + kPrefix.size();
+  const auto [end, error] = std::from_chars(begin, tensor.data() + tensor.size(), layer);
+  return error == std::errc() ? std::optional(layer) : std::nullopt;
+}
 
 Result<Recipe> find_recipe(std::string_view name) {
   const auto is_named = [&](std::string_view known) { return equal_ignoring_case(name, known); };

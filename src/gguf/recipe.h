@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,9 @@ Recipe with_importance(Recipe recipe);
 
 // The name of the mix with this number in general.file_type; empty if there is no such mix.
 std::string_view mix_name(uint32_t file_type);
+
+// Returns the layer of a name like "blk.12.attn_v.weight", or nothing for other names.
+std::optional<uint32_t> layer_of(std::string_view tensor);
 
 // The properties of a model, besides its tensors, that the choice depends on.
 struct ModelTraits {
