@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KingletError, LoadOptions } from '../../dist/index.js';
 import { Kinglet, ModelCache } from '../../dist/index.js';
 import { createFetch } from '../../dist/openai/index.js';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { kinglet as program } from '../cli/program.ts';
 import type { AnyPage } from './any-browser.ts';
 import { browserNames, holdCache, openAnyPage, openKinglet } from './any-browser.ts';
@@ -355,4 +356,63 @@ describe.concurrent.each(browserNames)('in %s', (name) => {
     );
     expect(seen).toEqual({ warnings: [], texts: [1, 1, 1] });
   });
+});
+
+it('survive tabs that are killed while they are computed or stored', async () => {
+  const server = await startFaultyServer();
+  server.files.set('/model.gguf', { bytes: stories });
+  const browser = await launchHeadlessShell();
+  try {
+    const context = await browser.newContext();
+    /** Opens a tab and asks a question there; kills the tab after some time, if one is given. */
+    const visit = async (killAfterMs?: number) => {
+      const page = await context.newPage();
+      await page.goto(server.url);
+      await page.waitForFunction(() => 'kinglet' in globalThis);
+      const answering = page.evaluate(
+        async ([template, system]) => {
+          const warnings: string[] = [];
+          const model = await kinglet.Kinglet.load('/model.gguf', {
+            ...{ nThreads: 1, nCtx: 512, chatTemplate: template },
+            keepPrompts: { maxBytes: 1e8 },
+            onWarning: ({ code, message }) => {
+              // The browser may release a killed tab's locks late.
+              if (code !== 'cache_unavailable') warnings.push(message);
+            },
+          });
+          const messages = [
+            { role: 'system', content: system },
+            { role: 'user', content: 'Tom' },
+          ];
+          const result = await model.chat(messages, { maxTokens: 8, temperature: 0 }).result;
+          await new Promise((resolve) => setTimeout(resolve, 500));
+          return {
+            text: result.text,
+            warnings: [...warnings, ...(result.warnings ?? [])],
+            restoredTokens: result.timings.restoredTokens,
+          };
+        },
+        [chatTemplate, system] as const,
+      );
+      if (killAfterMs === undefined) return answering.finally(() => page.close());
+      const crashed = page.waitForEvent('crash');
+      await new Promise((resolve) => setTimeout(resolve, killAfterMs));
+      page.goto('chrome://crash').catch(() => undefined);
+      await Promise.all([crashed, answering.catch(() => undefined)]);
+      return undefined;
+    };
+    for (let ms = 20; ms < 600; ms += 60) await visit(ms);
+    const first = await visit();
+    const second = await visit();
+    const alone = await withModel(
+      {},
+      (model) => model.chat(asked('Tom'), { maxTokens: 8, temperature: 0 }).result,
+    );
+    expect(first).toMatchObject({ text: alone.text, warnings: [] });
+    expect(second).toMatchObject({ text: alone.text, warnings: [] });
+    expect(second?.restoredTokens).toBeGreaterThan(256);
+  } finally {
+    await browser.close();
+    server.close();
+  }
 });
