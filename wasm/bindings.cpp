@@ -27,7 +27,6 @@
 #include "model/pooling.h"
 #include "session/encoder_input.h"
 #include "session/language_model.h"
-#include "session/preparation.h"
 #include "session/thread_choice.h"
 #include "text/answer/answer_format.h"
 #include "text/chat_keys.h"
@@ -37,6 +36,7 @@
 #include "wasm/prompts.h"
 #include "wasm/session.h"
 #include "wasm/values.h"
+#include "wasm/weight_loader.h"
 
 namespace kinglet {
 namespace {
@@ -293,79 +293,29 @@ class JsFile final : public RandomAccessFile {
   val read_;
 };
 
-// Loads and prepares one part. `preparation` uses `loader`, so it is destroyed first.
-struct PartLoader {
-  PartLoader(double file_bytes, const KernelSet& kernels,
-             std::unique_ptr<const RandomAccessFile> storage = nullptr, StoredChoice choice = {})
-      : loader(announced(file_bytes), std::move(storage), choice),
-        preparation(kernels, thread_pool()) {}
-
-  GgufLoader loader;
-  Preparation preparation;
-};
-
-class EngineLoader {
+class LoadableModel final : public Loadable {
  public:
-  EngineLoader(double file_bytes, const KernelSet& kernels, const val& tables) : kernels_(kernels) {
-    std::unique_ptr<const RandomAccessFile> storage;
-    StoredChoice choice;
-    if (!tables.isUndefined()) {
-      storage = std::make_unique<const JsFile>(get(tables, "read"));
-      choice = stored_tables(text(get(tables, "place")));
-    }
-    part_.emplace(file_bytes, kernels_, std::move(storage), choice);
-  }
+  LoadableModel(const KernelSet& kernels, bool chooses_threads)
+      : kernels_(kernels), chooses_threads_(chooses_threads) {}
 
-  val next_part(double file_bytes) {
-    const Status status = end_part();
-    if (status.ok()) part_.emplace(file_bytes, kernels_);
-    return to_js(status);
-  }
+  Preparable& begin() override { return prepared_.emplace(kernels_); }
 
-  double skip(double max_bytes) {
-    return to_number(part_->loader.skip(from_number<uint64_t>(max_bytes)));
-  }
-
-  val reserve(double max_bytes) {
-    return to_js(part_->loader.reserve(from_number<size_t>(max_bytes)));
-  }
-
-  val commit(double bytes) {
-    const Status status = part_->loader.commit(from_number<size_t>(bytes));
-    if (status.ok()) part_->preparation.advance(part_->loader);
-    return to_js(status);
-  }
-
-  double file_bytes() const { return to_number(part_->loader.file_bytes().value_or(0)); }
-
-  val finish(bool chooses_threads) {
-    const Status status = end_part();
-    if (!status.ok()) return failure(status.error());
-    auto model = load_model(chooses_threads);
+  val finish(GgufFile file) override {
+    auto model = load(std::move(file));
     return model.ok() ? success(val(model.value())) : failure(model.error());
   }
 
  private:
-  Status end_part() {
-    prepared_ = part_->preparation.finish(part_->loader);
-    KINGLET_ASSIGN(GgufFile part, part_->loader.finish());
-    parts_.push_back(std::move(part));
-    return {};
-  }
-
-  Result<std::shared_ptr<EngineModel>> load_model(bool chooses_threads) {
-    if (parts_.size() > 1) prepared_ = {};  // it is for the last part only
-    KINGLET_ASSIGN(GgufFile file, GgufFile::join(std::move(parts_)));
+  Result<std::shared_ptr<EngineModel>> load(GgufFile file) {
     KINGLET_ASSIGN(LanguageModel loaded,
-                   load_language_model(std::move(file), kernels_, std::move(prepared_)));
-    if (chooses_threads) KINGLET_TRY(choose_threads(loaded.model, thread_pool()));
+                   load_language_model(std::move(file), std::move(*prepared_)));
+    if (chooses_threads_) KINGLET_TRY(choose_threads(loaded.model, thread_pool()));
     return std::make_shared<EngineModel>(std::make_shared<const LanguageModel>(std::move(loaded)));
   }
 
   const KernelSet& kernels_;
-  std::optional<PartLoader> part_;
-  std::vector<GgufFile> parts_;
-  Prepared prepared_;
+  const bool chooses_threads_;
+  std::optional<PreparedModel> prepared_;
 };
 
 // Without exceptions, a small allocation that fails ends the engine. If memory may not grow, this
@@ -378,10 +328,19 @@ void give_small_memory() {
   std::set_new_handler(nullptr);
 }
 
-val new_loader(double file_bytes, const std::string& kernels, const val& tables) {
+val new_loader(double file_bytes, const std::string& kernels, bool chooses_threads,
+               const val& tables) {
   const auto chosen = choose_kernels(kernels);
   if (!chosen.ok()) return failure(chosen.error());
-  return success(val(std::make_shared<EngineLoader>(file_bytes, *chosen.value(), tables)));
+  std::unique_ptr<const RandomAccessFile> storage;
+  StoredChoice choice;
+  if (!tables.isUndefined()) {
+    storage = std::make_unique<const JsFile>(get(tables, "read"));
+    choice = stored_tables(text(get(tables, "place")));
+  }
+  return success(val(std::make_shared<WeightLoader>(
+      file_bytes, std::make_unique<LoadableModel>(*chosen.value(), chooses_threads),
+      std::move(storage), choice)));
 }
 
 }  // namespace
@@ -390,14 +349,6 @@ EMSCRIPTEN_BINDINGS(kinglet) {
   using namespace emscripten;
   std::set_new_handler(give_small_memory);
 
-  class_<EngineLoader>("EngineLoader")
-      .smart_ptr<std::shared_ptr<EngineLoader>>("EngineLoader")
-      .function("skip", &EngineLoader::skip)
-      .function("reserve", &EngineLoader::reserve)
-      .function("commit", &EngineLoader::commit)
-      .function("fileBytes", &EngineLoader::file_bytes)
-      .function("nextPart", &EngineLoader::next_part)
-      .function("finish", &EngineLoader::finish);
   class_<EngineModel>("EngineModel")
       .smart_ptr<std::shared_ptr<EngineModel>>("EngineModel")
       .function("info", &EngineModel::info)

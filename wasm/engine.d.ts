@@ -2,9 +2,11 @@
 // file_header.cpp, prompt.cpp, session.cpp and vision.cpp, as the worker sees them. The engine is synchronous;
 // one module instance belongs to one worker.
 import type { EngineHandle, EngineResult } from './result.d.ts';
-import type { VisionLoader } from './vision.d.ts';
+import type { WeightLoader } from './weight-loader.d.ts';
+import type { VisionReader } from './vision.d.ts';
 
 export type * from './result.d.ts';
+export type * from './weight-loader.d.ts';
 
 export interface EngineModule {
   /** Views of the heap are replaced when memory grows: read this again after every call. */
@@ -42,18 +44,19 @@ export interface EngineModule {
   ): EngineResult<EngineHeader> | { needed: number; error?: undefined };
   /**
    * `fileBytes`: the size of the file, or 0 if it is unknown. `kernels`: a name from kernelSets(),
-   * or "" for the fastest. If there are other threads, they pack weights while bytes arrive.
-   * `tables`: which tables stay in the first file; undefined: none.
+   * or "" for the fastest. `choosesThreads`: measures which number of threads is fastest, which
+   * takes some milliseconds. `tables`: which tables stay in the first file; undefined: none.
    */
   newLoader(
     fileBytes: number,
     kernels: string,
+    choosesThreads: boolean,
     tables: EngineTables | undefined,
-  ): EngineResult<EngineLoader>;
+  ): EngineResult<WeightLoader<EngineModel>>;
   /**
    * `fileBytes`: the size of the mmproj file, or 0 if it is unknown. `kernels`: as in newLoader().
    */
-  newVisionLoader(fileBytes: number, kernels: string): EngineResult<VisionLoader>;
+  newVisionLoader(fileBytes: number, kernels: string): EngineResult<WeightLoader<VisionReader>>;
   /**
    * A view of the heap: the ids of the work that is to be cancelled, each at its remainder by the
    * view's length. In modules with threads, the page may write them while a call is running.
@@ -123,26 +126,6 @@ export interface EngineTables {
    * `address` in HEAPU8. Returns an error message, or "".
    */
   read(at: number, address: number, bytes: number): string;
-}
-
-/**
- * skip → reserve → write into HEAPU8 → commit, until reserve returns 0 bytes; then finish. If the
- * model has several files: nextPart, and the same again.
- */
-export interface EngineLoader extends EngineHandle {
-  /** Skips the next bytes that stay in the file, up to `maxBytes`. Returns their number. */
-  skip(maxBytes: number): number;
-  reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
-  commit(bytes: number): EngineResult<null>;
-  /** The size of the file that is being loaded; 0 until its header has been read. */
-  fileBytes(): number;
-  /** Ends a complete file and begins the next one; `fileBytes` as in newLoader(). */
-  nextPart(fileBytes: number): EngineResult<null>;
-  /**
-   * Ends the loader, also if it fails; delete() must still be called. `choosesThreads`: measures
-   * which number of threads is fastest, which takes some milliseconds.
-   */
-  finish(choosesThreads: boolean): EngineResult<EngineModel>;
 }
 
 export interface EngineModelInfo {

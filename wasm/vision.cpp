@@ -19,14 +19,15 @@
 #include "vision/image_reader.h"
 #include "vision/vision_model.h"
 #include "wasm/values.h"
+#include "wasm/weight_loader.h"
 
 namespace kinglet {
 namespace {
 
 class PictureReader {
  public:
-  static Result<std::shared_ptr<PictureReader>> create(GgufFile file, const KernelSet& kernels) {
-    KINGLET_ASSIGN(VisionModel model, VisionModel::load(std::move(file), kernels));
+  static Result<std::shared_ptr<PictureReader>> create(GgufFile file, PreparedVision prepared) {
+    KINGLET_ASSIGN(VisionModel model, VisionModel::load(std::move(file), std::move(prepared)));
     auto reader = std::make_shared<PictureReader>(std::move(model));
     KINGLET_ASSIGN(ImageReader images, ImageReader::create(reader->model_, thread_pool()));
     reader->images_.emplace(std::move(images));
@@ -119,33 +120,27 @@ class PictureReader {
   AlignedBuffer pixels_;  // for the next picture
 };
 
-class ReaderLoader {
+class LoadableReader final : public Loadable {
  public:
-  ReaderLoader(double file_bytes, const KernelSet& kernels)
-      : kernels_(kernels), loader_(announced(file_bytes)) {}
+  explicit LoadableReader(const KernelSet& kernels) : kernels_(kernels) {}
 
-  val reserve(double max_bytes) { return to_js(loader_.reserve(from_number<size_t>(max_bytes))); }
+  Preparable& begin() override { return prepared_.emplace(kernels_); }
 
-  val commit(double bytes) { return to_js(loader_.commit(from_number<size_t>(bytes))); }
-
-  double file_bytes() const { return to_number(loader_.file_bytes().value_or(0)); }
-
-  val finish() {
-    auto file = loader_.finish();
-    if (!file.ok()) return failure(file.error());
-    const auto reader = PictureReader::create(std::move(file.value()), kernels_);
+  val finish(GgufFile file) override {
+    const auto reader = PictureReader::create(std::move(file), std::move(*prepared_));
     return reader.ok() ? success(val(reader.value())) : failure(reader.error());
   }
 
  private:
   const KernelSet& kernels_;
-  GgufLoader loader_;
+  std::optional<PreparedVision> prepared_;
 };
 
 val new_reader_loader(double file_bytes, const std::string& name) {
   const auto chosen = choose_kernels(name);
   if (!chosen.ok()) return failure(chosen.error());
-  return success(val(std::make_shared<ReaderLoader>(file_bytes, *chosen.value())));
+  return success(val(std::make_shared<WeightLoader>(
+      file_bytes, std::make_unique<LoadableReader>(*chosen.value()))));
 }
 
 }  // namespace
@@ -153,12 +148,6 @@ val new_reader_loader(double file_bytes, const std::string& name) {
 EMSCRIPTEN_BINDINGS(kinglet_vision) {
   using namespace emscripten;
 
-  class_<ReaderLoader>("ReaderLoader")
-      .smart_ptr<std::shared_ptr<ReaderLoader>>("ReaderLoader")
-      .function("reserve", &ReaderLoader::reserve)
-      .function("commit", &ReaderLoader::commit)
-      .function("fileBytes", &ReaderLoader::file_bytes)
-      .function("finish", &ReaderLoader::finish);
   class_<PictureReader>("PictureReader")
       .smart_ptr<std::shared_ptr<PictureReader>>("PictureReader")
       .function("info", &PictureReader::info)

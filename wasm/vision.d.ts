@@ -1,16 +1,6 @@
 // The part of the wasm module that reads pictures: the classes of vision.cpp, as the worker sees them.
 import type { EngineHandle, EngineResult } from './result.d.ts';
 
-/** reserve → write into HEAPU8 → commit, until reserve returns 0 bytes; then finish. */
-export interface VisionLoader extends EngineHandle {
-  reserve(maxBytes: number): EngineResult<{ address: number; bytes: number }>;
-  commit(bytes: number): EngineResult<null>;
-  /** The size of the file; 0 until the header has been read. */
-  fileBytes(): number;
-  /** Ends the loader, also if it fails; delete() must still be called. */
-  finish(): EngineResult<VisionReader>;
-}
-
 export interface VisionInfo {
   name: string;
   /** The file's clip.projector_type. */

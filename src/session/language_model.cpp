@@ -25,17 +25,26 @@ Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernel
   return load_language_model(std::move(file), *chosen);
 }
 
-Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
-                                          Prepared prepared) {
-  if (!prepared.tokenizer) prepared.tokenizer.emplace(Tokenizer::from_gguf(file.header()));
+WeightFill* PreparedModel::bind(GgufFile& file) {
+  weights.emplace(bind_weights(file, *kernels));
+  return weights->ok() ? &weights->value().fill : nullptr;
+}
+
+void PreparedModel::read(const GgufHeader& header) {
+  tokenizer.emplace(Tokenizer::from_gguf(header));
+}
+
+Result<LanguageModel> load_language_model(GgufFile file, PreparedModel prepared) {
+  if (!prepared.tokenizer) prepared.read(file.header());
   if (!prepared.tokenizer->ok()) {
     // If the file is not a text model at all, that error says more than the missing tokenizer.
     KINGLET_TRY(find_architecture(file.header()));
     return prepared.tokenizer->error();
   }
   auto tokenizer = std::move(prepared.tokenizer->value());
-  if (!prepared.weights) prepared.weights.emplace(bind_weights(file, kernels));
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, std::move(*prepared.weights)));
+  if (!prepared.weights) prepared.bind(file);
+  KINGLET_ASSIGN(Model model,
+                 Model::load(std::move(file), *prepared.kernels, std::move(*prepared.weights)));
   if (model.has_weights() &&
       static_cast<uint32_t>(tokenizer->n_tokens()) > model.config().vocab_size) {
     return Error{ErrorCode::corrupt, cat("the vocabulary has ", tokenizer->n_tokens(),

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "gguf/file.h"
 #include "model/model.h"
-#include "session/preparation.h"
+#include "model/preparation.h"
+#include "model/weights.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {
@@ -21,12 +24,25 @@ struct LanguageModel {
 // this machine has no set of that name.
 Result<const KernelSet*> choose_kernels(std::string_view name);
 
-// `prepared`: what was done while the file arrived. Errors: those of Tokenizer::from_gguf and
-// Model::load; corrupt (more tokens than embeddings).
-Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels,
-                                          Prepared prepared = {});
+// The tokenizer and the weights, as far as they were made while the file arrived.
+struct PreparedModel final : Preparable {
+  explicit PreparedModel(const KernelSet& chosen) : kernels(&chosen) {}
 
-// The same with choose_kernels(kernels).
+  WeightFill* bind(GgufFile& file) override;
+  void read(const GgufHeader& header) override;
+
+  const KernelSet* kernels;
+  std::optional<Result<std::unique_ptr<Tokenizer>>> tokenizer;
+  std::optional<Result<BoundWeights>> weights;
+};
+
+// Errors: those of Tokenizer::from_gguf and Model::load; corrupt (more tokens than embeddings).
+Result<LanguageModel> load_language_model(GgufFile file, PreparedModel prepared);
+
+// The same with nothing prepared, and with choose_kernels(kernels).
+inline Result<LanguageModel> load_language_model(GgufFile file, const KernelSet& kernels) {
+  return load_language_model(std::move(file), PreparedModel(kernels));
+}
 Result<LanguageModel> load_language_model(GgufFile file, std::string_view kernels = "");
 
 }  // namespace kinglet

@@ -1,10 +1,8 @@
 #include "vision/vision_model.h"
 
-#include <span>
 #include <string>
 
 #include "base/format.h"
-#include "base/hash.h"
 #include "model/tensor_taker.h"
 #include "model/weights.h"
 
@@ -16,9 +14,7 @@ Result<Norm> take_norm_if_there(TensorTaker& tensors, const char* name, const Mo
   return take_norm(tensors, name, config);
 }
 
-}  // namespace
-
-Result<VisionModel> VisionModel::load(GgufFile file, const KernelSet& kernels) {
+Result<BoundVision> bind_vision(GgufFile& file, const KernelSet& kernels) {
   KINGLET_ASSIGN(const VisionConfig config, read_vision_config(file.header()));
   BoundWeights bound;
   KINGLET_ASSIGN(bound.config, read_encoder_config(file.header(), *config.projector));
@@ -42,14 +38,22 @@ Result<VisionModel> VisionModel::load(GgufFile file, const KernelSet& kernels) {
   tensors.skip("a.");
   tensors.skip("mm.a.");
   KINGLET_ASSIGN(bound.fill, tensors.finish());
-  KINGLET_ASSIGN(Model model, Model::load(std::move(file), kernels, std::move(bound)));
-  return VisionModel(config, patches, std::move(output), std::move(deepstack), std::move(model));
+  return BoundVision{config, patches, std::move(output), std::move(deepstack), std::move(bound)};
 }
 
-uint64_t VisionModel::identity() const {
-  const std::span norm(encoder_.weights().layers.front().mixer_norm.weight,
-                       encoder_.config().hidden_dim);
-  return hash_bytes(std::as_bytes(norm), encoder_.header_hash());
+}  // namespace
+
+WeightFill* PreparedVision::bind(GgufFile& file) {
+  bound.emplace(bind_vision(file, *kernels));
+  return bound->ok() ? &bound->value().encoder.fill : nullptr;
+}
+
+Result<VisionModel> VisionModel::load(GgufFile file, PreparedVision prepared) {
+  if (!prepared.bound) prepared.bind(file);
+  KINGLET_ASSIGN(BoundVision bound, std::move(*prepared.bound));
+  KINGLET_ASSIGN(Model encoder,
+                 Model::load(std::move(file), *prepared.kernels, std::move(bound.encoder)));
+  return VisionModel(std::move(bound), std::move(encoder));
 }
 
 Status check_fits(const VisionModel& vision, uint32_t hidden_dim) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "gguf/file.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
+#include "model/preparation.h"
+#include "model/weights.h"
 #include "vision/patch_embedding.h"
 #include "vision/patch_merger.h"
 #include "vision/vision_config.h"
@@ -23,12 +26,34 @@ struct Deepstack {
   PatchMerger merger;
 };
 
+// A picture reader whose tensors were taken from its file, but not yet packed.
+struct BoundVision {
+  VisionConfig config;
+  PatchEmbedding patches;
+  PatchMerger output;
+  std::vector<Deepstack> deepstack;
+  BoundWeights encoder;
+};
+
+// The weights, as far as they were packed while the file arrived.
+struct PreparedVision final : Preparable {
+  explicit PreparedVision(const KernelSet& chosen) : kernels(&chosen) {}
+
+  WeightFill* bind(GgufFile& file) override;
+
+  const KernelSet* kernels;
+  std::optional<Result<BoundVision>> bound;
+};
+
 class VisionModel {
  public:
   // Packs the file's weights in place for `kernels`. Errors: those of read_vision_config and
   // read_encoder_config; ErrorCode::missing_tensor, wrong_shape, wrong_type, unsupported_feature (a
   // tensor that is not used), not_finite, out_of_memory.
-  static Result<VisionModel> load(GgufFile file, const KernelSet& kernels);
+  static Result<VisionModel> load(GgufFile file, const KernelSet& kernels) {
+    return load(std::move(file), PreparedVision(kernels));
+  }
+  static Result<VisionModel> load(GgufFile file, PreparedVision prepared);
 
   const GgufHeader& header() const { return encoder_.header(); }
   const VisionConfig& config() const { return config_; }
@@ -46,16 +71,15 @@ class VisionModel {
     return output_.width() * (1 + static_cast<uint32_t>(deepstack_.size()));
   }
 
-  // A hash of the header and of a layer's norm, to distinguish fine-tuned versions of one reader.
-  uint64_t identity() const;
+  // Distinguishes readers of any other header or weights.
+  uint64_t identity() const { return encoder_.identity(0); }
 
  private:
-  VisionModel(const VisionConfig& config, const PatchEmbedding& patches, PatchMerger output,
-              std::vector<Deepstack> deepstack, Model encoder)
-      : config_(config),
-        patches_(patches),
-        output_(std::move(output)),
-        deepstack_(std::move(deepstack)),
+  VisionModel(BoundVision bound, Model encoder)
+      : config_(bound.config),
+        patches_(bound.patches),
+        output_(std::move(bound.output)),
+        deepstack_(std::move(bound.deepstack)),
         encoder_(std::move(encoder)) {}
 
   VisionConfig config_;

@@ -17,11 +17,12 @@
 #include "allocations.h"
 #include "gguf/file.h"
 #include "gguf/gguf_builder.h"
+#include "model/arriving_file.h"
 #include "model/codebook_model.h"
 #include "model/encode.h"
 #include "model/runner.h"
 #include "model/tiny_model.h"
-#include "session/preparation.h"
+#include "session/language_model.h"
 
 namespace kinglet {
 namespace {
@@ -323,21 +324,11 @@ TEST(EmbeddingTable, IsLeftOutOfWhatIsPreparedWhileTheFileArrives) {
   for (const size_t n_threads : {size_t{1}, size_t{2}}) {
     ThreadPool pool(n_threads);
     const KernelSet& kernels = *available_kernels().front();
-    Preparation preparation(kernels, pool);
+    PreparedModel prepared(kernels);
     GgufLoader loader(bytes.size(), std::make_unique<Shared>(file), kAll);
-    for (size_t at = 0; at < bytes.size();) {
-      at += static_cast<size_t>(loader.skip(bytes.size()));
-      const auto room = loader.reserve(5000).value();
-      if (room.empty()) break;
-      std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(at), room.size(), room.begin());
-      ASSERT_TRUE(loader.commit(room.size()).ok());
-      preparation.advance(loader);
-      at += room.size();
-    }
-    Prepared prepared = preparation.finish(loader);
-    ASSERT_TRUE(prepared.weights);
-    auto model =
-        Model::load(std::move(loader.finish().value()), kernels, std::move(*prepared.weights));
+    auto received = receive(loader, std::as_bytes(std::span(bytes)), 5000, prepared, pool);
+    ASSERT_TRUE(received.ok() && prepared.weights);
+    auto model = Model::load(std::move(received.value()), kernels, std::move(*prepared.weights));
     ASSERT_TRUE(model.ok()) << model.error().message;
     EXPECT_GT(model.value().stored_bytes(), 0u);
   }

@@ -1,5 +1,5 @@
 // A model that is prepared while its file arrives is the same as one loaded from the whole file.
-#include "session/preparation.h"
+#include "model/preparation.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "model/arriving_file.h"
+#include "session/language_model.h"
 #include "session/sessions.h"
 
 namespace kinglet {
@@ -21,18 +23,9 @@ const KernelSet& fastest() { return *available_kernels().front(); }
 Result<LanguageModel> load_in_pieces(std::span<const std::byte> bytes, size_t piece,
                                      ThreadPool& pool, bool tells_size = true) {
   GgufLoader loader(tells_size ? std::optional<uint64_t>(bytes.size()) : std::nullopt);
-  Preparation preparation(fastest(), pool);
-  while (!bytes.empty()) {
-    KINGLET_ASSIGN(const auto room, loader.reserve(std::min(piece, bytes.size())));
-    if (room.empty()) break;
-    std::copy_n(bytes.begin(), room.size(), room.begin());
-    KINGLET_TRY(loader.commit(room.size()));
-    preparation.advance(loader);
-    bytes = bytes.subspan(room.size());
-  }
-  Prepared prepared = preparation.finish(loader);
-  KINGLET_ASSIGN(GgufFile file, loader.finish());
-  return load_language_model(std::move(file), fastest(), std::move(prepared));
+  PreparedModel prepared(fastest());
+  KINGLET_ASSIGN(GgufFile file, receive(loader, bytes, piece, prepared, pool));
+  return load_language_model(std::move(file), std::move(prepared));
 }
 
 std::vector<float> first_logits(const LanguageModel& loaded) {
@@ -69,19 +62,8 @@ TEST(Preparation, PacksEveryMatrix) {
   const auto bytes = story_bytes();
   ThreadPool pool(1);
   GgufLoader loader(bytes.size());
-  Preparation preparation(fastest(), pool);
-  const auto room = loader.reserve(bytes.size());
-  ASSERT_TRUE(room.ok());
-  for (size_t done = 0; done < bytes.size();) {
-    const auto next = loader.reserve(bytes.size() - done);
-    ASSERT_TRUE(next.ok());
-    if (next.value().empty()) break;
-    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(done), next.value().size(),
-                next.value().begin());
-    ASSERT_TRUE(loader.commit(next.value().size()).ok());
-    done += next.value().size();
-  }
-  const Prepared prepared = preparation.finish(loader);
+  PreparedModel prepared(fastest());
+  ASSERT_TRUE(receive(loader, bytes, bytes.size(), prepared, pool).ok());
   ASSERT_TRUE(prepared.tokenizer && prepared.tokenizer->ok());
   ASSERT_TRUE(prepared.weights && prepared.weights->ok());
   EXPECT_TRUE(prepared.weights->value().fill.is_done());
@@ -129,7 +111,8 @@ TEST(Preparation, CanBeGivenUpAtAnyTime) {
   ThreadPool pool(3);
   for (const size_t size : {bytes.size() / 5, bytes.size() / 2}) {
     GgufLoader loader(bytes.size());
-    Preparation preparation(fastest(), pool);
+    PreparedModel prepared(fastest());
+    Preparation preparation(prepared, pool);
     for (size_t done = 0; done < size;) {
       const auto room = loader.reserve(size - done);
       ASSERT_TRUE(room.ok());

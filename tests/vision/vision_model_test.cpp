@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/bit_cast.h"
+#include "model/arriving_file.h"
 #include "model/damage.h"
 
 namespace kinglet {
@@ -34,6 +35,32 @@ Bytes with_text(const char* fixture, std::string_view key, std::string_view text
 }
 
 uint32_t bits(float number) { return bit_cast<uint32_t>(number); }
+
+TEST(VisionModel, IsPackedWhileItsFileArrives) {
+  const Bytes bytes = read_fixture(kFixture);
+  const auto whole = load_reader(bytes);
+  ASSERT_TRUE(whole.ok());
+  for (const size_t n_threads : {1u, 3u}) {
+    ThreadPool pool(n_threads);
+    GgufLoader loader(bytes.size());
+    PreparedVision prepared(scalar_kernels());
+    auto file = receive(loader, std::as_bytes(std::span(bytes)), 999, prepared, pool);
+    ASSERT_TRUE(file.ok() && prepared.bound && prepared.bound->ok());
+    EXPECT_TRUE(prepared.bound->value().encoder.fill.is_done());
+    const auto model = VisionModel::load(std::move(file.value()), std::move(prepared));
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    EXPECT_EQ(model.value().identity(), whole.value().identity());
+  }
+}
+
+TEST(VisionModel, AnyWeightIsPartOfItsIdentity) {
+  Bytes bytes = read_fixture(kFixture);
+  const auto before = load_reader(bytes);
+  bytes[bytes.size() - 40] ^= std::byte{1};
+  const auto after = load_reader(bytes);
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_NE(before.value().identity(), after.value().identity());
+}
 
 TEST(VisionModel, RefusesATextModel) {
   expect_refused(TinyModel{}.build(), ErrorCode::unsupported_architecture,

@@ -8,7 +8,7 @@ import type {
   EngineEncodingRequest,
   EngineError,
   EngineGenerateOptions,
-  EngineLoader,
+  WeightLoader,
   EngineModel,
   EngineModule,
   EnginePrompt,
@@ -113,10 +113,10 @@ export class FakeEngine implements EngineModule {
     return { value: answer };
   }
 
-  newLoader(fileBytes: number, kernels: string): EngineResult<EngineLoader> {
+  newLoader(fileBytes: number, kernels: string): EngineResult<WeightLoader<EngineModel>> {
     const file: number[] = [];
     let address = 8;
-    const loader: EngineLoader = {
+    const loader: WeightLoader<EngineModel> = {
       ...this.#handle(),
       skip: () => 0,
       // Reserves at most 5 bytes at a time, and moves the heap each time, as growing memory does.

@@ -17,12 +17,11 @@ import type { ResponseInputItem } from 'kinglet/openai';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type {
   EngineAnswerEvent,
-  EngineLoader,
   EngineModule,
   EngineOverrides,
   EngineResult,
+  WeightLoader,
 } from '#engine';
-import type { VisionLoader } from '#vision';
 import { serve } from '../../scripts/serve.mjs';
 import { samplingRules } from '../../web/src/sampling-rules.ts';
 import { checkedFormat } from '../../web/src/worker/picture-file.ts';
@@ -536,7 +535,7 @@ async function logprobsByHand(
     default: (overrides: EngineOverrides) => Promise<EngineModule>;
   };
   const open = () => createEngine({ wasmBinary: new Uint8Array(readFileSync(`${path}.wasm`)) });
-  const feed = (module: EngineModule, loader: VisionLoader | EngineLoader, path: string) => {
+  const feed = (module: EngineModule, loader: WeightLoader<unknown>, path: string) => {
     const file = readFileSync(path);
     for (let at = 0; at < file.length;) {
       const { address, bytes } = value(loader.reserve(file.length - at));
@@ -553,9 +552,9 @@ async function logprobsByHand(
   for (let left = value(pictures.begin(1)); left > 0;) left = value(pictures.advance());
 
   const engine = await open();
-  const loader = value(engine.newLoader(0, '', undefined));
+  const loader = value(engine.newLoader(0, '', false, undefined));
   feed(engine, loader, textModel);
-  const model = value(loader.finish(false));
+  const model = value(loader.finish());
   const session = value(
     model.newSession({ nCtx: 512, nBatch: 0, kKind: 'f32', vKind: 'f32', kvPool: 0 }),
   );

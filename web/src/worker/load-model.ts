@@ -1,13 +1,12 @@
 // Opens an engine for a model, and streams the model's bytes into the engine's heap.
 import type {
   EngineHeader,
-  EngineLoader,
   EngineModel,
   EngineModule,
   EngineSessionOptions,
   TablePlace,
+  WeightLoader,
 } from '#engine';
-import type { KingletErrorCode } from '../errors.ts';
 import { KingletError, messageOf } from '../errors.ts';
 import type {
   KvChoices,
@@ -21,7 +20,6 @@ import { splitPaths } from '../split.ts';
 import type { LoadPhase, LoadProgress } from '../types.ts';
 import type { ByteSource, Outcome } from './byte-source.ts';
 import { FileCache } from './cached-download.ts';
-import { StaleBytes } from './download.ts';
 import { unwrap } from './engine-error.ts';
 import { listed, named } from './hub-listing.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
@@ -30,7 +28,7 @@ import type { OpenEngine, PlanMemory } from './open-engine.ts';
 import type { Access } from './open-source.ts';
 import { isPath, openSource, sizeOfSource } from './open-source.ts';
 import { StoredTables, unreadable } from './stored-file.ts';
-import { turnMs, yieldToMessages } from './yield.ts';
+import { isAboutBytes, loadFresh, streamWeights } from './stream-weights.ts';
 
 /** The engine's options for a session. `nCtx`: 0 for the model's own. */
 export function engineOptions(nCtx: number, kv: KvChoices, kvPool = 0): EngineSessionOptions {
@@ -57,9 +55,6 @@ export interface LoadEnvironment {
   signal: AbortSignal;
 }
 
-/** After this many attempts, the load of a file that keeps changing fails. */
-export const maxAttempts = 3;
-
 /**
  * `sources`: one file, or all parts of a split model. Each is opened only when it is read. If the
  * one file is a part, its name says those of the others.
@@ -80,7 +75,7 @@ export async function loadModel(
     const files = () => atLeastOne(found.map((source) => named(source, engine)));
     return (load ??= new Load(files(), access, options, environment));
   };
-  for (let attempt = 1; ; ++attempt) {
+  return loadFresh(async () => {
     try {
       let opening = isNamed ? loadWith().open() : undefined;
       const plan: PlanMemory = async (engine, nThreads) => {
@@ -99,10 +94,9 @@ export async function loadModel(
       return { running, model, name: model.useFileName(fileName(loadWith().sources[0])) };
     } catch (error) {
       await load?.end();
-      if (!(error instanceof StaleBytes)) throw error;
-      if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
+      throw error;
     }
-  }
+  });
 }
 
 export async function accessTo(
@@ -283,7 +277,9 @@ class Load {
     const { embeddingTables, nThreads } = this.#options;
     const kernels = checkedKernels(engine, this.#options);
     const tables = this.#keepsTables ? new StoredTables(embeddingTables) : undefined;
-    const loader = unwrap(engine.newLoader(first.size, kernels, tables?.for(engine)));
+    const loader = unwrap(
+      engine.newLoader(first.size, kernels, nThreads === undefined, tables?.for(engine)),
+    );
     try {
       this.#progress.begin();
       for (const [index, posted] of this.#parts.entries()) {
@@ -293,7 +289,7 @@ class Load {
         await this.#loadPart(engine, loader, index, source, index === 0 ? tables : undefined);
       }
       this.#progress.end();
-      const model = unwrap(loader.finish(nThreads === undefined));
+      const model = unwrap(loader.finish());
       this.#signal.throwIfAborted();
       this.#signal.addEventListener('abort', () => tables?.file?.close());
       return model;
@@ -307,43 +303,23 @@ class Load {
 
   async #loadPart(
     engine: EngineModule,
-    loader: EngineLoader,
+    loader: WeightLoader<EngineModel>,
     index: number,
     source: ByteSource,
     tables: StoredTables | undefined,
   ): Promise<void> {
-    let outcome: Outcome = 'useless';
-    let loaded = 0;
-    let turnBeganAt = performance.now();
-    try {
-      for await (const { bytes, phase } of source.pieces) {
-        // Pieces from storage may come without any turn for others.
-        if (performance.now() - turnBeganAt > turnMs) {
-          await yieldToMessages();
-          turnBeganAt = performance.now();
-        }
+    const isComplete = await streamWeights(engine, loader, source, {
+      check: () => {
         this.#signal.throwIfAborted();
         if (tables && !source.stored?.isKept()) throw unreadable('it is not cached');
-        let taken = feed(engine, loader, bytes);
-        const isWhole = taken === bytes.length;
-        if (isWhole && source.skip) {
-          const nSkipped = loader.skip(Number.MAX_SAFE_INTEGER);
-          if (nSkipped > 0) source.skip(nSkipped);
-          taken += nSkipped;
-        }
-        loaded += taken;
+      },
+      onBytes: (bytes, phase) => {
         this.#sizes[index] = loader.fileBytes() || this.#sizes[index];
-        this.#progress.advance(taken, this.#sizes, phase);
-        if (!isWhole) break;
-      }
-      if (loaded > 0 && loaded === loader.fileBytes()) outcome = 'complete';
-    } catch (error) {
-      if (!isAboutBytes(error)) outcome = 'broken';
-      throw error;
-    } finally {
-      await source.end(outcome, this.#parts.length > 1);
-    }
-    if (tables && outcome === 'complete') await openTables(tables, source);
+        this.#progress.advance(bytes, this.#sizes, phase);
+      },
+      isPart: this.#parts.length > 1,
+    });
+    if (tables && isComplete) await openTables(tables, source);
   }
 }
 
@@ -407,32 +383,4 @@ class Progress {
     this.#reportedAt = performance.now();
     this.#report(this.#last);
   };
-}
-
-/**
- * Returns whether an error means that the bytes are not a model, not only that loading them failed.
- */
-export function isAboutBytes(error: unknown): boolean {
-  const others: KingletErrorCode[] = [
-    ...(['io', 'network', 'not_found', 'access_denied', 'cors'] as const),
-    'cache_unavailable' as const,
-    ...(['invalid_argument', 'too_large', 'out_of_memory', 'cancelled'] as const),
-  ];
-  return error instanceof KingletError && !others.includes(error.code);
-}
-
-/** Copies a piece to the loader's memory. Returns how many of its bytes the loader took. */
-function feed(engine: EngineModule, loader: EngineLoader, piece: Uint8Array): number {
-  let taken = 0;
-  for (;;) {
-    taken += loader.skip(piece.length - taken);
-    if (taken === piece.length) break;
-    const { address, bytes } = unwrap(loader.reserve(piece.length - taken));
-    if (bytes === 0) break;
-    // Reserving may have grown the memory, which replaces HEAPU8.
-    engine.HEAPU8.set(piece.subarray(taken, taken + bytes), address);
-    unwrap(loader.commit(bytes));
-    taken += bytes;
-  }
-  return taken;
 }

@@ -1,16 +1,14 @@
 // Loads the file that reads pictures into an engine with its own memory.
 import type { EngineModule } from '#engine';
 import type { VisionReader } from '#vision';
-import { KingletError } from '../errors.ts';
 import type { NamedSource } from '../protocol.ts';
 import type { LoadProgress } from '../types.ts';
-import type { ByteSource, Outcome } from './byte-source.ts';
-import { StaleBytes } from './download.ts';
+import type { ByteSource } from './byte-source.ts';
 import { unwrap } from './engine-error.ts';
-import { isAboutBytes, maxAttempts } from './load-model.ts';
 import { checkModelBytes } from './memory-plan.ts';
 import type { Access } from './open-source.ts';
 import { openSource } from './open-source.ts';
+import { loadFresh, streamWeights } from './stream-weights.ts';
 
 export interface LoadedVision {
   module: EngineModule;
@@ -31,52 +29,34 @@ export interface VisionLoad {
 /** @throws KingletError: those of a model's load; wrong_shape if it belongs to another model. */
 export async function loadVision(source: NamedSource, load: VisionLoad): Promise<LoadedVision> {
   let module: EngineModule | undefined;
-  for (let attempt = 1; ; ++attempt) {
+  return loadFresh(async () => {
+    const file = await openSource(source, load.access);
     try {
-      const file = await openSource(source, load.access);
-      let outcome: Outcome = 'broken';
-      try {
-        checkModelBytes(file.size);
-        module ??= await load.openModule(file.size);
-        const reader = await readFile(module, file, load);
-        outcome = 'complete';
-        return { module, reader: fitting(reader, load.width) };
-      } catch (error) {
-        if (isAboutBytes(error) && outcome !== 'complete') outcome = 'useless';
-        throw error;
-      } finally {
-        await file.end(outcome);
-      }
+      checkModelBytes(file.size);
+      module ??= await load.openModule(file.size);
     } catch (error) {
-      if (!(error instanceof StaleBytes)) throw error;
-      if (attempt === maxAttempts) throw new KingletError('file_changed', error.message);
+      await file.end('broken');
+      throw error;
     }
-  }
+    return { module, reader: fitting(await readFile(module, file, load), load.width) };
+  });
 }
 
 async function readFile(
   module: EngineModule,
-  { size, pieces }: ByteSource,
+  file: ByteSource,
   { onProgress, checkWanted }: VisionLoad,
 ): Promise<VisionReader> {
-  const loader = unwrap(module.newVisionLoader(size, ''));
+  const loader = unwrap(module.newVisionLoader(file.size, ''));
   let loaded = 0;
   try {
-    for await (const { bytes, phase } of pieces) {
-      checkWanted();
-      let taken = 0;
-      while (taken < bytes.length) {
-        const room = unwrap(loader.reserve(bytes.length - taken));
-        if (room.bytes === 0) break;
-        // Reserving may have grown the memory, which replaces HEAPU8.
-        module.HEAPU8.set(bytes.subarray(taken, taken + room.bytes), room.address);
-        unwrap(loader.commit(room.bytes));
-        taken += room.bytes;
-      }
-      loaded += taken;
-      onProgress({ loaded, total: loader.fileBytes() || size || undefined, phase });
-      if (taken < bytes.length) break;
-    }
+    await streamWeights(module, loader, file, {
+      check: checkWanted,
+      onBytes: (bytes, phase) => {
+        loaded += bytes;
+        onProgress({ loaded, total: loader.fileBytes() || file.size || undefined, phase });
+      },
+    });
     return unwrap(loader.finish());
   } finally {
     loader.delete();

@@ -1,4 +1,4 @@
-#include "session/preparation.h"
+#include "model/preparation.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -36,13 +36,12 @@ void Preparation::advance(GgufLoader& loader) {
   begin_round(loader, kRoundBytes);
 }
 
-Prepared Preparation::finish(GgufLoader& loader) {
+void Preparation::finish(GgufLoader& loader) {
   end_round();
   if (begin(loader)) {
     begin_round(loader, 0);
     end_round();
   }
-  return std::move(prepared_);
 }
 
 // Plans the preparation once the header has arrived. Returns whether there is anything to prepare.
@@ -50,21 +49,22 @@ bool Preparation::begin(GgufLoader& loader) {
   if (file_ != nullptr) return true;
   file_ = loader.file();
   if (file_ == nullptr) return false;
-  Result<BoundWeights>& bound = prepared_.weights.emplace(bind_weights(*file_, kernels_));
-  if (!bound.ok()) return true;
-  WeightFill& fill = bound.value().fill;
-  auto room = AlignedBuffer::allocate(pool_.n_threads() * fill.room_bytes(), "packing the weights");
+  WeightFill* fill = model_.bind(*file_);
+  if (fill == nullptr) return true;
+  auto room =
+      AlignedBuffer::allocate(pool_.n_threads() * fill->room_bytes(), "packing the weights");
   if (!room.ok()) return true;  // loading may still find memory for one thread
   room_ = std::move(room.value());
-  fill_ = &fill;
+  fill_ = fill;
   return true;
 }
 
 void Preparation::begin_round(GgufLoader& loader, size_t bytes) {
-  makes_tokenizer_ = !prepared_.tokenizer;
+  reads_now_ = !has_read_;
+  has_read_ = true;
   if (fill_ != nullptr) parts_ = fill_->next_parts(loader.arrived(), bytes);
   plan_touching(loader.arrived());
-  const size_t n = n_touched_ + (makes_tokenizer_ ? 1 : 0) + parts_.size();
+  const size_t n = n_touched_ + (reads_now_ ? 1 : 0) + parts_.size();
   if (n > 0) pool_.begin(n, run_);
 }
 
@@ -94,12 +94,9 @@ void Preparation::run(size_t i, size_t thread) {
     return;
   }
   i -= n_touched_;
-  if (makes_tokenizer_ && i == 0) {
-    prepared_.tokenizer.emplace(Tokenizer::from_gguf(file_->header()));
-    return;
-  }
+  if (reads_now_ && i == 0) return model_.read(file_->header());
   std::byte* room = room_.data() + thread * fill_->room_bytes();
-  fill_->run(parts_[i - (makes_tokenizer_ ? 1 : 0)], room);
+  fill_->run(parts_[i - (reads_now_ ? 1 : 0)], room);
 }
 
 }  // namespace kinglet

@@ -1,28 +1,30 @@
-// Prepares a model while its file arrives: the thread that reads the file has little to compute,
-// and the threads that compute have little to wait for.
+// Packs a file's weights while the file arrives: the thread that reads the file has little to
+// compute, and the threads that compute have little to wait for.
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/result.h"
 #include "base/thread_pool.h"
 #include "gguf/file.h"
-#include "kernels/kernels.h"
-#include "model/weights.h"
-#include "text/tokenizer.h"
+#include "model/weight_fill.h"
 
 namespace kinglet {
 
-// The parts of a model that are ready when the file is complete; load_language_model() does the
-// rest.
-struct Prepared {
-  std::optional<Result<std::unique_ptr<Tokenizer>>> tokenizer;
-  std::optional<Result<BoundWeights>> weights;
+// The parts of a model that can be made before its file is complete.
+class Preparable {
+ public:
+  // Takes the tensors of a file whose header has arrived. Returns what packs the weights, which
+  // must outlive the preparation; null if they cannot be packed: loading reports why.
+  virtual WeightFill* bind(GgufFile& file) = 0;
+
+  // Makes what needs only the header. Called once, on any thread, while weights are packed.
+  virtual void read(const GgufHeader& /*header*/) {}
+
+ protected:
+  ~Preparable() = default;
 };
 
 // The other threads of a pool work while bytes are written to a loader. A pool of one thread works
@@ -30,7 +32,7 @@ struct Prepared {
 class Preparation {
  public:
   // The pool serves nothing else until finish().
-  Preparation(const KernelSet& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
+  Preparation(Preparable& model, ThreadPool& pool) : model_(model), pool_(pool) {}
   ~Preparation() { end_round(); }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
@@ -40,11 +42,11 @@ class Preparation {
 
   // Completes the preparation if the file is complete; otherwise only what was begun. Call this
   // before the loader finishes.
-  Prepared finish(GgufLoader& loader);
+  void finish(GgufLoader& loader);
 
  private:
-  // A round of the pool: touches pages for the next bytes, makes the tokenizer if there is none
-  // yet, and packs parts of matrices.
+  // A round of the pool: touches pages for the next bytes, lets the model read the header in the
+  // first round, and packs parts of matrices.
   struct Run {
     Preparation* owner;
     void operator()(size_t i, size_t thread) const { owner->run(i, thread); }
@@ -56,16 +58,16 @@ class Preparation {
   void end_round();
   void run(size_t i, size_t thread);
 
-  const KernelSet& kernels_;
+  Preparable& model_;
   ThreadPool& pool_;
   GgufFile* file_ = nullptr;
   AlignedBuffer room_;  // [threads][room_bytes]
-  Prepared prepared_;
   const std::byte* data_ = nullptr;
   size_t touched_ = 0;  // bytes of the data section before this round
   size_t n_touched_ = 0;
-  bool makes_tokenizer_ = false;
-  WeightFill* fill_ = nullptr;  // of the prepared weights; null if they cannot be filled
+  bool has_read_ = false;       // the header
+  bool reads_now_ = false;      // in this round
+  WeightFill* fill_ = nullptr;  // null if the weights cannot be packed
   std::vector<WeightFill::Part> parts_;
   Run run_{this};
 };
