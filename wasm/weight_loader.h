@@ -18,7 +18,7 @@ class Loadable {
  public:
   virtual ~Loadable() = default;
 
-  // Begins anew with nothing prepared. The result belongs to this.
+  // Starts over, with nothing prepared. The result belongs to this.
   virtual Preparable& begin() = 0;
 
   // Returns an EngineResult of the loaded object, made of what was prepared since begin().

@@ -12,7 +12,7 @@ namespace kinglet::cli {
 
 namespace {
 
-constexpr double kPatienceSeconds = 0.5;
+constexpr double kDelaySeconds = 0.5;
 constexpr double kIntervalSeconds = 0.1;
 constexpr uint64_t kWidth = 30;
 
@@ -26,7 +26,7 @@ double seconds_now() {
 ProgressBar::ProgressBar(std::string_view name)
     : name_(name),
       has_terminal_(reports_to_terminal()),
-      next_seconds_(seconds_now() + kPatienceSeconds) {}
+      next_seconds_(seconds_now() + kDelaySeconds) {}
 
 void ProgressBar::update(uint64_t n_done, uint64_t n_total) {
   if (!has_terminal_ || n_total == 0 || seconds_now() < next_seconds_) return;

@@ -100,7 +100,7 @@ void PromptFolder::write(const std::string& name, std::span<const std::byte> sta
 
 void PromptFolder::reject(const std::string& name, std::string_view reason) {
   const fs::path path = folder_ / to_path(name);
-  report(cat(in_quotes(to_utf8(path)), " is removed, and its prompt computed anew: ", reason));
+  report(cat(in_quotes(to_utf8(path)), " is removed, and its prompt is computed again: ", reason));
   std::error_code ignored;  // it may be gone already
   fs::remove(path, ignored);
 }

@@ -111,7 +111,7 @@ TEST(Nvfp4, BadScalesAreRefusedByName) {
   expect_error(with_tensor("blk.1.ffn_up.scale", {2}, {1, 1}), ErrorCode::wrong_shape,
                "tensor blk.1.ffn_up.scale has shape [2], expected [1]");
   expect_error(with_tensor("blk.1.ffn_up.scale", {1}, {NAN}), ErrorCode::not_finite,
-               "tensor blk.1.ffn_up.scale holds NaN or infinity at weight 0: the file is damaged");
+               "tensor blk.1.ffn_up.scale contains NaN or infinity at weight 0: the file is damaged");
   expect_error(with_tensor("blk.1.ffn_up.input_scale", {3}, {1, 1, 1}), ErrorCode::wrong_shape,
                "tensor blk.1.ffn_up.input_scale has shape [3], expected [1]");
   // Embeddings are looked up, not multiplied.
@@ -128,7 +128,7 @@ TEST(Nvfp4, ABlockWhoseScaleIsNoNumberIsRefused) {
   });
   expect_error(
       answer(bytes, scalar_kernels()), ErrorCode::not_finite,
-      "tensor blk.0.ffn_up.weight holds NaN or infinity at weight 64: the file is damaged");
+      "tensor blk.0.ffn_up.weight contains NaN or infinity at weight 64: the file is damaged");
 }
 
 // The output's scale is used if the output is NVFP4, and is refused otherwise.

@@ -115,7 +115,7 @@ TEST(VisionModel, RefusesBoundsThatAreNoNumbers) {
                     std::as_bytes(std::span(&bound, 1)).end());
   ASSERT_NE(at, file.end());
   std::memcpy(&*at, &nan, sizeof nan);
-  expect_refused(file, ErrorCode::not_finite, "mm.input_projection.output_max holds NaN");
+  expect_refused(file, ErrorCode::not_finite, "mm.input_projection.output_max contains NaN");
 }
 
 TEST(VisionModel, RefusesSizesOutOfRange) {

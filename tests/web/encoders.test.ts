@@ -81,7 +81,7 @@ describe('an embedding model', () => {
     const { result } = model.generate('a');
     await expect(result).rejects.toMatchObject({
       ...refused,
-      message: 'this bert model computes embeddings and generates no text: call embed()',
+      message: 'this bert model computes embeddings and cannot generate text: call embed()',
     });
     await expect(model.newSession()).rejects.toMatchObject(refused);
     await expect(model.chat([{ role: 'user', content: 'a' }]).result).rejects.toThrow();

@@ -491,7 +491,7 @@ describe('sessions', () => {
     const refused = { code: 'unsupported_feature' };
     await expect(model.generate('a').result).rejects.toMatchObject({
       ...refused,
-      message: 'this fake model computes embeddings and generates no text: call embed()',
+      message: 'this fake model computes embeddings and cannot generate text: call embed()',
     });
     await expect(model.rerank('a', ['b'])).rejects.toMatchObject(refused);
     engine.pooling = '';

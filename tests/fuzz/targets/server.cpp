@@ -27,7 +27,7 @@ constexpr uint32_t kContext = 64;
 constexpr uint64_t kMostSentPixels = 1 << 16;
 // How long an answer may take. It takes a second of a processor with sanitizers, and on a busy
 // machine the server may get little of one.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kTimeout{60};
 
 // The marks of calls tell the server in which form the model makes them.
 constexpr std::string_view kTemplate =
@@ -97,7 +97,7 @@ class RunningServer {
     options.guard.host = "127.0.0.1";
     options.port = 0;
     options.max_body = 1 << 15;
-    options.timeout = kPatience;
+    options.timeout = kTimeout;
     options.n_threads = 96;
     options.page = fixture_path("chat");
     options.log = nullptr;
@@ -171,7 +171,7 @@ class Client {
   std::string receive(size_t most = SIZE_MAX) {
     using namespace server;  // for poll(), which is the system's or one like it
     std::string text;
-    const auto deadline = Clock::now() + kPatience;
+    const auto deadline = Clock::now() + kTimeout;
     char buffer[4096];
     while (text.size() < most) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());

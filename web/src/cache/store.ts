@@ -118,13 +118,13 @@ export function parseHead(text: string): CacheHead | undefined {
 export async function webLock(name: string): Promise<(() => void) | undefined> {
   const { locks } = navigator as { locks?: LockManager };
   if (!locks) return undefined;
-  const patienceMs = 1000; // a closed tab releases its locks late
+  const releaseMs = 1000; // a closed tab releases its locks late
   return new Promise((resolve) => {
     const hold = () =>
       new Promise<void>((release) => {
         resolve(release);
       });
-    locks.request(name, { signal: AbortSignal.timeout(patienceMs) }, hold).catch(() => {
+    locks.request(name, { signal: AbortSignal.timeout(releaseMs) }, hold).catch(() => {
       resolve(undefined);
     });
   });

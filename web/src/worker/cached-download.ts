@@ -12,7 +12,7 @@ import { KeptFile } from './kept-file.ts';
 import { storedFile } from './stored-file.ts';
 
 /** If the cache has a complete copy, the server has this long to report a newer version. */
-const patienceMs = 5000;
+const answerTimeoutMs = 5000;
 
 export interface CacheOptions {
   /** Only for Node; undefined for the default folder. */
@@ -230,7 +230,7 @@ async function newerVersion(
   { version }: CacheHead,
 ): Promise<Download | undefined> {
   try {
-    const answerTimeout = Math.min(patienceMs, request.stallTimeout);
+    const answerTimeout = Math.min(answerTimeoutMs, request.stallTimeout);
     const download = await Download.open(url, request, { answerTimeout });
     if (!isSameVersion(download.version, version)) return download;
     download.cancel();

@@ -285,7 +285,7 @@ export class ModelHost {
     const [made, call] = purpose === 'ranking' ? ['scores', 'rerank()'] : ['embeddings', 'embed()'];
     throw new KingletError(
       'unsupported_feature',
-      `this ${architecture} model computes ${made} and generates no text: call ${call}`,
+      `this ${architecture} model computes ${made} and cannot generate text: call ${call}`,
     );
   }
 
