@@ -1,5 +1,6 @@
 // Writes a model with random weights in the shape of a real one: speed does not depend on the
-// weights' values. Usage: kinglet_make_model SHAPE TYPE OUT
+// weights' values. Usage: kinglet_make_model SHAPE TYPE OUT. TYPE: a mix, a type without an
+// encoder, or DYNAMIC_2.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -89,11 +90,14 @@ struct ModelShape {
 
 constexpr uint32_t kLfm2Attention[] = {2, 5, 8, 10, 12, 14};
 constexpr uint32_t kQwen35Attention[] = {3, 7, 11, 15, 19, 23};
+constexpr uint32_t kQwen35LargeAttention[] = {3, 7, 11, 15, 19, 23, 27, 31};
 constexpr uint32_t kGraniteAttention[] = {10, 13, 17, 27};
 
 constexpr RecurrentShape kLfm2 = {
     .mixer = Mixer::short_convolution, .attention_layers = kLfm2Attention, .convolution = 3};
 constexpr RecurrentShape kQwen35 = {Mixer::delta_net, kQwen35Attention, 4, 16, 16, 128, 128};
+constexpr RecurrentShape kQwen35Large = {
+    Mixer::delta_net, kQwen35LargeAttention, 4, 16, 32, 128, 128};
 constexpr RecurrentShape kGranite = {Mixer::mamba2, kGraniteAttention, 4, 1, 48, 32, 128};
 constexpr RecurrentShape kFalcon = {Mixer::mamba2_beside, {}, 4, 1, 24, 32, 64};
 
@@ -115,6 +119,7 @@ constexpr ModelShape kShapes[] = {
     {"bonsai-1.7b", "qwen3", 28, 2048, 16, 8, 128, 6144, 151669, true},
     {"bonsai-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151669, false},
     {"qwen3.5-0.8b", "qwen35", 24, 1024, 8, 2, 256, 3584, 248320, true, kQwen35},
+    {"qwen3.5-4b", "qwen35", 32, 2560, 16, 4, 256, 9216, 248320, true, kQwen35Large},
     {"granite-4.0-h-350m", "granitehybrid", 32, 768, 12, 4, 64, 2048, 100352, true, kGranite},
     {"falcon-h1-90m", "falcon-h1", 24, 512, 8, 2, 64, 768, 32768, true, kFalcon},
     {"gemma3-1b", "gemma3", 26, 1152, 4, 1, 256, 6912, 262144, true, {}, 512},
@@ -500,6 +505,24 @@ std::vector<DType> types_of(const std::vector<NamedShape>& tensors, const Recipe
   return recipe_types(recipe, traits, infos);
 }
 
+// The types of a file that has another one for each kind of matrix, like unsloth's UD-IQ2_XXS.
+constexpr std::string_view kDynamic = "DYNAMIC_2";
+constexpr std::pair<std::string_view, DType> kDynamicTypes[] = {
+    {"token_embd", DType::q5_k}, {"attn_qkv", DType::iq3_xxs}, {"attn_q.", DType::iq3_xxs},
+    {"attn_k.", DType::iq3_xxs}, {"attn_v.", DType::q6_k},     {"attn_output", DType::iq4_xs},
+    {"attn_gate", DType::iq3_s}, {"ssm_out", DType::q4_k},     {"ssm_alpha", DType::q8_0},
+    {"ssm_beta", DType::q8_0},   {"ffn_gate", DType::iq2_xxs}, {"ffn_up", DType::iq2_xs},
+    {"ffn_down", DType::iq2_s},
+};
+
+DType dynamic_type(const NamedShape& tensor, DType type) {
+  if (type == DType::f32) return type;
+  for (const auto& [part, dynamic] : kDynamicTypes) {
+    if (tensor.name.find(part) != std::string::npos) return dynamic;
+  }
+  return type;
+}
+
 // A matrix repeats its rows after this many: speed does not depend on it, and billions of random
 // numbers would take a quarter of an hour. A prime number, so that no kernel finds the same rows in
 // the same places.
@@ -558,6 +581,8 @@ Status make_model(std::string_view shape_name, std::string_view type, const std:
     for (const ModelShape& shape : kShapes) known += cat(known.empty() ? "" : ", ", shape.name);
     return Error{ErrorCode::invalid_argument, cat("unknown shape (known: ", known, ")")};
   }
+  const bool is_dynamic = type == kDynamic;
+  if (is_dynamic) type = "Q4_0";
   // A type without an encoder takes the place of Q4_0.
   const DTypeInfo* codebook = find_dtype(type);
   if (codebook != nullptr && find_quantizer(codebook->type) != nullptr) codebook = nullptr;
@@ -568,6 +593,7 @@ Status make_model(std::string_view shape_name, std::string_view type, const std:
   std::vector<DType> types = types_of(tensors, recipe, *model);
   if (codebook != nullptr) std::replace(types.begin(), types.end(), DType::q4_0, codebook->type);
   for (size_t i = 0; i < tensors.size(); ++i) {
+    if (is_dynamic) types[i] = dynamic_type(tensors[i], types[i]);
     file.add_tensor(tensors[i].name, types[i], tensors[i].shape);
   }
   KINGLET_TRY(file.open(path));
