@@ -304,6 +304,28 @@ TEST_P(EachKernelSet, ProductsAreTheSameInEveryBatch) {
   }
 }
 
+// Floats of 16 bits are widened in registers, not a part of a row at a time, so sums have the same
+// order as those of F32.
+TEST_P(EachKernelSet, FloatsOf16BitsMultiplyLikeF32) {
+  constexpr size_t kRows = 7;
+  constexpr size_t kTokens = 5;
+  constexpr size_t kColumns = 2309;
+  const Batch batch(numbers(kTokens * kColumns, random_), kColumns);
+  const auto product = [&](DType type, std::vector<std::byte>& bytes) {
+    const TensorView tensor{"w", type, {kColumns, kRows, 1, 1}, bytes};
+    const auto packed = pack_in_place(tensor, kernels());
+    EXPECT_TRUE(packed.ok());
+    return multiply(packed.value(), batch, kTokens);
+  };
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const DTypeInfo& info = dtype_info(type);
+    auto bytes = random_blocks(info, kRows * kColumns, random_);
+    std::vector<std::byte> floats(kRows * kColumns * sizeof(float));
+    info.dequantize(bytes.data(), reinterpret_cast<float*>(floats.data()), kRows * kColumns);
+    EXPECT_EQ(product(type, bytes), product(DType::f32, floats)) << info.name;
+  }
+}
+
 // Sum i of a table is the sum of the codes whose bits are set in i, minus the sum of the negative
 // codes.
 TEST_P(EachKernelSet, TabulatesSumsOfCodes) {

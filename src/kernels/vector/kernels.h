@@ -59,6 +59,7 @@ struct VectorKernels {
     set.matmul.fill({Matmul::multiply_dequantized, ActivationFormat::f32, 1});
     use(set, DType::f32, {Matmul::template multiply_floats<float>, ActivationFormat::f32, 1});
     use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
+    use(set, DType::bf16, {Matmul::template multiply_floats<BFloat16>, ActivationFormat::f32, 1});
     use_woven<BlockDot, WovenQ4_1, V::kTokens.others>(set, DType::q4_1);
     use_woven<BlockDot, WovenQ5_1, V::kTokens.others>(set, DType::q5_1);
     use_woven<BlockDot, WovenQ5_K, V::kTokens.q5_k>(set, DType::q5_k);

@@ -108,8 +108,12 @@ struct VectorMatmul {
 
   static Float load_weights(const float* w) { return V::load(w); }
   static Float load_weights(const Half* w) { return V::load_half(w); }
+  static Float load_weights(const BFloat16* w) {
+    return V::as_floats(V::shift_left(V::load_int16(w), 16));
+  }
   static float weight(float w) { return w; }
   static float weight(Half w) { return to_float(w); }
+  static float weight(BFloat16 w) { return to_float(w); }
 
   // Multiplies R rows (w_stride elements apart) by T tokens (x_stride floats apart) over n columns
   // and adds the results to y[t][r].
