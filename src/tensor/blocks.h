@@ -292,35 +292,43 @@ struct CodedIQ3_S : CodedIQ3 {
 };
 static_assert(sizeof(CodedIQ3_XXS) == 134 && sizeof(CodedIQ3_S) == 134);
 
-// The values of codes of IQ2: two bits of magnitude, then the sign.
+// The values of codes of IQ2: bit 0 is the low bit of the magnitude's number, bit 1 the sign, bit 2
+// the magnitude's high bit.
+//
+// Each 32 weights have three words. Byte j of a word has bits of columns 4 i + j, i < 8; c(i) is
+// the code of column 4 i + j. From bit 0 up, with the numbers of bits:
+//   even[0]  c(0): 3, high bit of c(1), c(2): 3, high bit of c(3)
+//   even[1]  c(4): 3, high bit of c(5), c(6): 3, high bit of c(7)
+//   odd      the lower two bits of c(1), c(5), c(3), c(7)
+// So four codes are found with a shift and a mask, and the others with little more.
 struct CodesIQ2 {
   static constexpr size_t kSize = 256;
   static constexpr float kFactor = 0.125f;
-  static constexpr int8_t kValues[16] = {8, 25, 43, 0, -8, -25, -43, 0};
+  static constexpr int8_t kValues[8] = {8, 25, -8, -25, 43, 0, -43, 0};
+  struct Words {
+    uint8_t even[2][4];
+    uint8_t odd[4];
+  };
 };
 
-// IQ2_XS and IQ2_S. 16 sub-blocks of 16:
-// w[i] = kFactor * scale * (2 * s + 1) * kValues[code[i]]. Pairs and signs are stored like the
-// pairs and the high bits of Q3_K. Signs come first: a compiler loads those of a block at once, and
-// processors do not foresee a jump backwards from them to the pairs.
+// IQ2_XS and IQ2_S. 16 sub-blocks of 16: w[i] = kFactor * scale * (2 * s + 1) * kValues[code[i]].
 struct CodedIQ2 : CodesIQ2 {
   Half scale;
   uint8_t scales[kSize / 32];
-  uint8_t signs[kSize / 8];
-  uint8_t pairs[kSize / 4];
+  Words words[kSize / 32];
 };
 static_assert(sizeof(CodedIQ2) == 106);
 
 // Like CodedIQ2, but with 8 sub-blocks of 32, and without the bits that follow from others: of the
-// 8 weights of a group, an even number is negative, and an even number has magnitude 1. So the last
-// weight of a group has no sign, and the low bit of its pair is free. These bits of byte
-// 32 h + 8 k + 7 of `pairs` are, from bit 0 up, s of sub-block 4 h + k. Byte l of the signs in
-// Q3_K's order is byte 4 k + j of `signs` for l = 8 k + j, j < 4, and byte 16 + 3 k + j for l = 8 k
-// + 4 + j, j < 3.
+// 8 weights of a group, an even number is negative, and an even number has magnitude 1. So of the
+// last weight of a group, the lower two bits of the code are free, which are all of odd[3]. Its low
+// nibble is s. The high nibbles of all sub-blocks, the first one lowest, are the last sub-block's
+// even[1], which has no bytes of its own.
 struct CodedIQ2_XXS : CodesIQ2 {
   Half scale;
-  uint8_t pairs[kSize / 4];
-  uint8_t signs[kSize / 32 * 7 / 2];
+  Words words[kSize / 32 - 1];
+  uint8_t last_even[4];
+  uint8_t last_odd[4];
 };
 static_assert(sizeof(CodedIQ2_XXS) == 94);
 

@@ -168,46 +168,72 @@ struct CodedPlace {
       : half(column / 128), quarter(column % 128 / 32), byte(column % 32) {}
 };
 
-// Codes of IQ2, with all bits.
-struct PairsAndSigns {
-  uint8_t pairs[CodesIQ2::kSize / 4];
-  uint8_t signs[CodesIQ2::kSize / 8];
+// Where a column's code is in the words of IQ2: in a nibble of `even`, or, except for its high bit,
+// in a pair of `odd`.
+struct Iq2Place {
+  size_t byte;
+  size_t word;      // of `even`
+  unsigned nibble;  // its first bit
+  unsigned pair;    // its first bit
+  bool is_odd;
 
-  void add(size_t group, uint32_t digits, unsigned group_signs) {
-    const CodedPlace at(8 * group);
-    add_bits(pairs + 32 * at.half + at.byte, spread<2>(digits) << (2 * at.quarter));
-    add_bits(signs + at.byte, spread<1>(group_signs) << (4 * at.half + at.quarter));
-  }
-  float value(size_t column) const {
-    const CodedPlace at(column);
-    const unsigned pair = pairs[32 * at.half + at.byte] >> (2 * at.quarter) & 0x03u;
-    const unsigned sign = signs[at.byte] >> (4 * at.half + at.quarter) & 0x01u;
-    return CodesIQ2::kValues[sign << 2 | pair];
+  explicit Iq2Place(size_t column) : byte(column % 4) {
+    const size_t step = column % 32 / 4;
+    word = step / 4;
+    nibble = static_cast<unsigned>(step % 4 / 2 * 4);
+    pair = static_cast<unsigned>(nibble + 2 * word);
+    is_odd = step % 2 != 0;
   }
 };
 
+void add_code(CodesIQ2::Words& words, size_t column, unsigned code) {
+  const Iq2Place at(column);
+  uint8_t& even = words.even[at.word][at.byte];
+  if (at.is_odd) {
+    even = static_cast<uint8_t>(even | (code >> 2) << (at.nibble + 3));
+    words.odd[at.byte] = static_cast<uint8_t>(words.odd[at.byte] | (code & 0x03u) << at.pair);
+  } else {
+    even = static_cast<uint8_t>(even | code << at.nibble);
+  }
+}
+
+float iq2_value(const CodesIQ2::Words& words, size_t column) {
+  const Iq2Place at(column);
+  const unsigned nibble = words.even[at.word][at.byte] >> at.nibble & 0x0fu;
+  const unsigned odd = (words.odd[at.byte] >> at.pair & 0x03u) | (nibble >> 3) << 2;
+  return CodesIQ2::kValues[at.is_odd ? odd : nibble & 0x07u];
+}
+
+// Writes the words of all sub-blocks and calls set_scale(sub-block of 16, s).
+template <class Block, class F>
+void encode_iq2(const Block& block, CodesIQ2::Words (&words)[8], const F& set_scale) {
+  for_each_group(block, [&](size_t i, uint32_t digits, unsigned signs, unsigned s) {
+    for (size_t j = 0; j < 8; ++j) {
+      const unsigned digit = digits >> (2 * j) & 0x03u;
+      const unsigned code = (digit & 1u) | (signs >> j & 1u) << 1 | (digit >> 1) << 2;
+      add_code(words[i / 4], 8 * i + j, code);
+    }
+    if (i % 2 == 0) set_scale(i / 2, s);
+  });
+}
+
 template <class Block>
 CodedIQ2 encode_iq2(const Block& block) {
-  PairsAndSigns codes{};
-  for_each_group(block, [&](size_t i, uint32_t digits, unsigned signs, unsigned /*s*/) {
-    codes.add(i, digits, signs);
-  });
   CodedIQ2 coded{};
   coded.scale = block.scale;
-  std::memcpy(coded.scales, block.scales, sizeof coded.scales);
-  std::memcpy(coded.pairs, codes.pairs, sizeof coded.pairs);
-  std::memcpy(coded.signs, codes.signs, sizeof coded.signs);
+  encode_iq2(block, coded.words, [&](size_t i, unsigned s) { add_nibble(coded.scales, i, s); });
   return coded;
 }
 
-// Sets the low bits of the last byte's pairs, so that in each quarter an even number of low bits is
-// set.
-void make_even(uint8_t* eight, unsigned mask) {
+// Sets the last byte of the odd codes so that in each group an even number of each bit is set.
+void make_even(CodesIQ2::Words& words) {
   unsigned bits = 0;
-  for (size_t i = 0; i < 7; ++i) bits ^= eight[i];
-  eight[7] = static_cast<uint8_t>((eight[7] & ~mask) | (bits & mask));
+  for (size_t j = 0; j < 4; ++j) {
+    bits ^= (words.even[0][j] & 0x33u) ^ (words.even[1][j] & 0x33u) << 2;
+    if (j < 3) bits ^= words.odd[j];
+  }
+  words.odd[3] = static_cast<uint8_t>(bits);
 }
-constexpr unsigned kLowBits = 0x55;  // of four pairs
 
 template <class Coded, class Block>
 Coded encode_iq3(const Block& block) {
@@ -276,25 +302,18 @@ CodedIQ1_M encode(const BlockIQ1_M& block) {
 }
 
 CodedIQ2_XXS encode(const BlockIQ2_XXS& block) {
-  PairsAndSigns codes{};
+  CodesIQ2::Words words[8] = {};
   unsigned scales[8];
-  for_each_group(block, [&](size_t i, uint32_t digits, unsigned signs, unsigned s) {
-    codes.add(i, digits, signs);
-    scales[i / 4] = s;
-  });
-  CodedIQ2_XXS coded{};
+  encode_iq2(block, words, [&](size_t i, unsigned s) { scales[i / 2] = s; });
+  CodedIQ2_XXS coded;
   coded.scale = block.scale;
-  std::memcpy(coded.pairs, codes.pairs, sizeof coded.pairs);
+  const uint8_t* left = words[7].even[1];
   for (size_t i = 0; i < 8; ++i) {
-    uint8_t& last = coded.pairs[8 * i + 7];
-    const unsigned s = scales[i];
-    last = static_cast<uint8_t>((last & ~kLowBits) | (s & 1) | (s & 2) << 1 | (s & 4) << 2 |
-                                (s & 8) << 3);
+    words[i].odd[3] = static_cast<uint8_t>(scales[i] | nibble(left, i) << 4);
   }
-  for (size_t k = 0; k < 4; ++k) {
-    std::memcpy(coded.signs + 4 * k, codes.signs + 8 * k, 4);
-    std::memcpy(coded.signs + 16 + 3 * k, codes.signs + 8 * k + 4, 3);
-  }
+  std::memcpy(coded.words, words, sizeof coded.words);
+  std::memcpy(coded.last_even, words[7].even[0], sizeof coded.last_even);
+  std::memcpy(coded.last_odd, words[7].odd, sizeof coded.last_odd);
   return coded;
 }
 
@@ -322,31 +341,22 @@ void decode(const CodedIQ1_M& block, float* out) {
 }
 
 void decode(const CodedIQ2_XXS& block, float* out) {
-  PairsAndSigns codes{};
-  unsigned scales[8];
-  std::memcpy(codes.pairs, block.pairs, sizeof codes.pairs);
+  CodesIQ2::Words words[8] = {};
+  std::memcpy(words, block.words, sizeof block.words);
+  std::memcpy(words[7].even[0], block.last_even, sizeof block.last_even);
+  std::memcpy(words[7].odd, block.last_odd, sizeof block.last_odd);
+  for (size_t i = 0; i < 8; ++i) add_nibble(words[7].even[1], i, words[i].odd[3] >> 4);
   for (size_t i = 0; i < 8; ++i) {
-    const unsigned last = block.pairs[8 * i + 7];
-    scales[i] = (last & 1) | (last >> 1 & 2) | (last >> 2 & 4) | (last >> 3 & 8);
-    make_even(codes.pairs + 8 * i, kLowBits);
-  }
-  for (size_t k = 0; k < 4; ++k) {
-    std::memcpy(codes.signs + 8 * k, block.signs + 4 * k, 4);
-    std::memcpy(codes.signs + 8 * k + 4, block.signs + 16 + 3 * k, 3);
-    make_even(codes.signs + 8 * k, 0xff);
-  }
-  for (size_t i = 0; i < CodedIQ2_XXS::kSize; ++i) {
-    out[i] = sub_scale(block.scale, scales[i / 32], CodedIQ2_XXS::kFactor) * codes.value(i);
+    const float scale = sub_scale(block.scale, words[i].odd[3] & 0x0fu, CodedIQ2_XXS::kFactor);
+    make_even(words[i]);
+    for (size_t j = 0; j < 32; ++j) *out++ = scale * iq2_value(words[i], j);
   }
 }
 
 void decode(const CodedIQ2& block, float* out) {
-  PairsAndSigns codes;
-  std::memcpy(codes.pairs, block.pairs, sizeof codes.pairs);
-  std::memcpy(codes.signs, block.signs, sizeof codes.signs);
   for (size_t i = 0; i < CodedIQ2::kSize; ++i) {
-    out[i] =
-        sub_scale(block.scale, nibble(block.scales, i / 16), CodedIQ2::kFactor) * codes.value(i);
+    const float scale = sub_scale(block.scale, nibble(block.scales, i / 16), CodedIQ2::kFactor);
+    out[i] = scale * iq2_value(block.words[i / 32], i);
   }
 }
 

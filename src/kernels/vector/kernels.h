@@ -24,11 +24,12 @@ struct VectorKernels {
   static KernelSet kernel_set(std::string_view name) {
     KernelSet set = uncommon_kernels(name);
     use_common_types(set);
+    use_codebooks(set);
     use_bytes(set);
     return set;
   }
 
-  // Returns the set without the products of the common weight types.
+  // Returns the set without the products of the common weight types and of IQ1 to IQ3.
   static KernelSet uncommon_kernels(std::string_view name) {
     KernelSet set = scalar_kernels();
     set.name = name;
@@ -71,12 +72,6 @@ struct VectorKernels {
     use_woven<HalfBlockDot, WovenNVFP4, 1>(set, DType::nvfp4);
     use_woven<TernaryDot, WovenTQ1_0, 1>(set, DType::tq1_0);
     use_woven<TernaryDot, WovenPTQ1_0, 1>(set, DType::ptq1_0);
-    use_woven<SubBlockDot, WovenIQ1_S, V::kTokens.codebooks>(set, DType::coded_iq1_s);
-    use_woven<SubBlockDot, WovenIQ1_M, V::kTokens.codebooks>(set, DType::coded_iq1_m);
-    use_woven<SubBlockDot, WovenIQ2_XXS, V::kTokens.codebooks>(set, DType::coded_iq2_xxs);
-    use_woven<SubBlockDot, WovenIQ2, V::kTokens.codebooks>(set, DType::coded_iq2);
-    use_woven<BlockDot, WovenIQ3_XXS, V::kTokens.codebooks>(set, DType::coded_iq3_xxs);
-    use_woven<BlockDot, WovenIQ3_S, V::kTokens.codebooks>(set, DType::coded_iq3_s);
     use_tables<TableQ1_0>(set, DType::q1_0);
     if constexpr (V::kTokens.pairs > 0) {
       use_woven<PairDot, WovenQ2_0, V::kTokens.pairs>(set, DType::q2_0);
@@ -96,6 +91,16 @@ struct VectorKernels {
     use_woven<BlockDot, WovenQ5_0, V::kTokens.q5_0>(set, DType::q5_0);
     use_woven<BlockDot, WovenQ4_K, V::kTokens.q4_k>(set, DType::q4_k);
     use_woven<SubBlockDot, WovenQ6_K, V::kTokens.q6_k>(set, DType::q6_k);
+  }
+
+  // Sets the kernels of IQ1 to IQ3.
+  static void use_codebooks(KernelSet& set) {
+    use_woven<SubBlockDot, WovenIQ1_S, V::kTokens.codebooks>(set, DType::coded_iq1_s);
+    use_woven<SubBlockDot, WovenIQ1_M, V::kTokens.codebooks>(set, DType::coded_iq1_m);
+    use_woven<PartDot, WovenIQ2_XXS, V::kTokens.codebooks>(set, DType::coded_iq2_xxs);
+    use_woven<PartDot, WovenIQ2, V::kTokens.codebooks>(set, DType::coded_iq2);
+    use_woven<PartDot, WovenIQ3_XXS, V::kTokens.codebooks>(set, DType::coded_iq3_xxs);
+    use_woven<PartDot, WovenIQ3_S, V::kTokens.codebooks>(set, DType::coded_iq3_s);
   }
 
   // Sets the kernel of the type whose codes are bytes.
@@ -125,7 +130,7 @@ struct VectorKernels {
   template <template <class> class Dot, template <class> class Format>
   static void multiply_in_panels(const PackedMatrix& w, const Activations& x, size_t n_tokens,
                                  float* y, size_t y_stride, size_t row_begin, size_t row_end) {
-    using Panels = PanelMatmul<V>;
+    using Panels = PanelMatmul<typename V::PanelVector>;
     const size_t n_tiled = n_tokens / Panels::kTileTokens * Panels::kTileTokens;
     if (n_tiled > 0) {
       Panels::template multiply<Dot<Format<typename V::Words>>>(w, x, n_tiled, y, y_stride,

@@ -62,8 +62,10 @@ struct VectorMatmul {
     for (size_t begin = row_begin; begin < row_end; begin += kChunkRows) {
       const size_t end = std::min(begin + kChunkRows, row_end);
       size_t token = first;
-      for (; token + kTokens <= n_tokens; token += kTokens) {
-        multiply_tiles<Dot, kTokens>(w, x, token, y, y_stride, begin, end);
+      if constexpr (kTokens > 1) {
+        for (; token + kTokens <= n_tokens; token += kTokens) {
+          multiply_tiles<Dot, kTokens>(w, x, token, y, y_stride, begin, end);
+        }
       }
       if constexpr (kTokens > 4) {
         if (token + 4 <= n_tokens) {

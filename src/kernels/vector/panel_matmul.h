@@ -17,8 +17,8 @@
 
 namespace kinglet {
 
-// Whether a format unpacks any step or quarter with the same code: the code is smaller, and slower,
-// which hardly matters for several tokens.
+// Whether a format unpacks any quarter with the same code: the code is smaller, and slower, which
+// hardly matters for several tokens.
 template <class Format>
 concept HasAnyUnpack = requires {
   &Format::unpack_any;
@@ -83,15 +83,8 @@ struct PanelMatmul {
                 Words::sub_words(words.pairs[j], Words::splat_word(Format::kOffset));
           }
         };
-        if constexpr (HasAnyUnpack<Format>) {
-          KINGLET_AS_WRITTEN
-          for (size_t step = 0; step < Format::kWidth / 4; ++step) {
-            store(step, block.unpack_any(part, step));
-          }
-        } else {
-          unroll<Format::kWidth / 4>(
-              [&](auto step) { store(step, block.template unpack<step>(part)); });
-        }
+        unroll<Format::kWidth / 4>(
+            [&](auto step) { store(step, block.template unpack<step>(part)); });
         pairs += Format::kWidth / 2;
         for (size_t sub_block = part * kScales; sub_block < (part + 1) * kScales; ++sub_block) {
           scales->scales[which] = block.scale(sub_block);
@@ -145,6 +138,38 @@ struct PanelMatmul {
       const Float scale = block.scale();
       KINGLET_AS_WRITTEN
       for (size_t j = 0; j < Block::kSize / kActivationBlock; ++j) scales++->scales[which] = scale;
+    }
+  }
+
+  template <class Format>
+  static void unpack_group(PartDot<Format> /*dot*/, const std::byte* blocks, Panel& panel,
+                           size_t group) {
+    using Block = typename Format::Block;
+    const size_t which = group % kTileGroups;
+    WeightPairs* pairs = panel.pairs_of(group);
+    Scales* scales = panel.scales_of(group);
+    for (size_t i = 0; i < panel.n_columns / Block::kSize; ++i) {
+      Format block(blocks + i * kLanes * sizeof(Block));
+      const Float scale = block.scale();
+      KINGLET_AS_WRITTEN
+      for (size_t j = 0; j < Block::kSize / kActivationBlock; ++j) {
+        const auto part = block.next_part(j);
+        unroll<8>([&](auto step) {
+          const auto words = part.template unpack<step>();
+          for (const Int pair : words.pairs) {
+            Int codes = Words::sub_words(pair, Words::splat_word(Format::kOffset));
+            if constexpr (Format::kSubBlocks == 2) {
+              codes = Words::mul_words(codes, Words::twice(part.scales[step / 4]));
+            }
+            pairs++->groups[which] = codes;
+          }
+        });
+        if constexpr (Format::kSubBlocks == 1) {
+          scales++->scales[which] = V::mul(scale, V::small_to_float(part.scales[0]));
+        } else {
+          scales++->scales[which] = scale;
+        }
+      }
     }
   }
 
@@ -239,10 +264,11 @@ struct PanelMatmul {
     }
   }
 
-  // n_tokens is a multiple of kTileTokens.
+  // n_tokens is a multiple of kTileTokens. Not inlined, so that vector types can share the code.
   template <class Dot>
-  static void multiply(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
-                       size_t y_stride, size_t row_begin, size_t row_end) {
+  __attribute__((noinline)) static void multiply(const PackedMatrix& w, const Activations& x,
+                                                 size_t n_tokens, float* y, size_t y_stride,
+                                                 size_t row_begin, size_t row_end) {
     const DTypeInfo& type = dtype_info(w.type);
     const size_t group_bytes = kLanes * type.row_bytes(w.n_columns);
     const size_t end = row_end / kLanes;

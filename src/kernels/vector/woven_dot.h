@@ -51,6 +51,16 @@ struct TokenSums {
   }
 };
 
+// Adds step Step of those that begin at `steps`.
+template <size_t Step, class Dot, class Weights, class Codes>
+KINGLET_INLINE inline void add_step(Dot& dot, const Weights& weights, const Codes* steps) {
+  if constexpr (WantsConstantSteps<Dot>) {
+    dot.template add<Step>(weights, steps);
+  } else {
+    dot.add(weights, steps[Step]);
+  }
+}
+
 // Dot products for formats with a scale, and maybe a minimum, for every 32 columns:
 // Σ w x = scale · x_scale · (Σ code · x_code − kOffset · Σ x_code) + minimum · x_scale · Σ x_code.
 template <class Format>
@@ -253,16 +263,6 @@ struct SubBlockDot {
     }
   }
 
-  // Adds step Step of the four that begin at `steps`.
-  template <size_t Step, class Dot, class Weights, class Codes>
-  KINGLET_INLINE static void add_step(Dot& dot, const Weights& weights, const Codes* steps) {
-    if constexpr (WantsConstantSteps<Dot>) {
-      dot.template add<Step>(weights, steps);
-    } else {
-      dot.add(weights, steps[Step]);
-    }
-  }
-
   template <class V, size_t T, class Dot>
   KINGLET_INLINE static void add_sub_block(const Tile<V, T>& tile, const Format& block,
                                            size_t sub_block, const Dot (&dots)[T], size_t x_block,
@@ -295,6 +295,71 @@ struct SubBlockDot {
         product = V::sub_float(product, V::mul(V::to_float(totals.minima[t]), minimum_scale));
       }
     }
+  }
+};
+
+// Dot products for formats of 256 columns with one float scale and a whole-number scale s for every
+// 16 or 32 columns, which are unpacked in parts of 32 columns, one after the other:
+// Σ w x = scale · x_scale · Σ s (Σ code · x_code − kOffset · Σ x_code).
+template <class Format>
+struct PartDot {
+  static constexpr bool kHasMinimum = false;
+
+  template <class V, size_t T>
+  KINGLET_INLINE static void accumulate(Tile<V, T>& tile) {
+    using Block = typename Format::Block;
+    constexpr size_t kParts = Block::kSize / kActivationBlock;
+    for (size_t i = 0; i < tile.n_columns / Block::kSize; ++i) {
+      Format block(tile.group + i * V::kLanes * sizeof(Block));
+      const auto scale = block.scale();
+      KINGLET_AS_WRITTEN
+      for (size_t part = 0; part < kParts; ++part) {
+        accumulate_part(tile, block.next_part(part), scale, i * kParts + part);
+      }
+    }
+  }
+
+ private:
+  // Sums of 8 steps or of 4. The latter may have a scale each.
+  static constexpr size_t kDots = Format::kDots;
+  static constexpr size_t kSteps = 8 / kDots;
+
+  template <class Part, class V, size_t T>
+  KINGLET_INLINE static void accumulate_part(Tile<V, T>& tile, const Part& part,
+                                             typename V::Float scale, size_t x_block) {
+    typename V::Int totals[T];
+    unroll<kDots>([&](auto i) KINGLET_INLINE {
+      typename Format::Dot dots[T];
+      unroll<kSteps>([&](auto step) KINGLET_INLINE {
+        const auto codes = part.template unpack<kSteps * i + step>();
+        for (size_t t = 0; t < T; ++t) {
+          add_step<step>(dots[t], codes, tile.x[t][x_block].steps + kSteps * i);
+        }
+      });
+      for (size_t t = 0; t < T; ++t) {
+        auto dot = dots[t].sum();
+        if constexpr (Format::kSubBlocks == 2) {
+          dot = V::mul_int(without_offset<V>(dot, tile.x[t][x_block].half_sums[i]), part.scales[i]);
+        }
+        totals[t] = i == 0 ? dot : V::add_int(totals[t], dot);
+      }
+    });
+    if constexpr (Format::kSubBlocks == 1) {
+      scale = V::mul(scale, V::small_to_float(part.scales[0]));
+    }
+    for (size_t t = 0; t < T; ++t) {
+      const ActivationBlock<V>& x = tile.x[t][x_block];
+      if constexpr (Format::kSubBlocks == 1) totals[t] = without_offset<V>(totals[t], x.sum);
+      tile.products[t] =
+          V::fma(V::to_float(totals[t]), V::mul(scale, V::broadcast(x.scale)), tile.products[t]);
+    }
+  }
+
+  template <class V>
+  KINGLET_INLINE static typename V::Int without_offset(typename V::Int dot,
+                                                       const int32_t (&x_sum)[V::kCopies]) {
+    if constexpr (Format::kOffset == 0) return dot;
+    return V::sub(dot, V::mul_int(V::broadcast_int(x_sum), V::splat_int(Format::kOffset)));
   }
 };
 

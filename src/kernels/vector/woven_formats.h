@@ -477,20 +477,19 @@ struct WovenQ2_K : WovenBlocks<V, BlockQ2_K> {
 
 // --- Codebook types in memory --------------------------------------------------------------------
 
-// Looks up codes in Block::kValues and prepares them for sums: as numbers without signs, with the
+// Looks up codes in a table and prepares the values for sums: as numbers without signs, with the
 // largest value as their offset, where sums take seven bits.
-template <class V, class Block>
+template <class V, const int8_t (&kValues)[16]>
 struct ValueTable {
   struct Values {
     int8_t values[16];
   };
-  static constexpr int8_t kLargest =
-      *std::max_element(std::begin(Block::kValues), std::end(Block::kValues));
+  static constexpr int8_t kLargest = *std::max_element(std::begin(kValues), std::end(kValues));
   static constexpr int32_t kOffset = V::kSumsSevenBits ? kLargest : V::kSignedOffset;
   static constexpr Values kTable = [] {
     Values table{};
     for (size_t i = 0; i < 16; ++i) {
-      table.values[i] = static_cast<int8_t>(Block::kValues[i] + (V::kSumsSevenBits ? kLargest : 0));
+      table.values[i] = static_cast<int8_t>(kValues[i] + (V::kSumsSevenBits ? kLargest : 0));
     }
     return table;
   }();
@@ -508,10 +507,10 @@ template <class V>
 using SevenBitDot =
     std::conditional_t<V::kSumsSevenBits, typename V::UnsignedDot, typename V::SignedDot>;
 
-// 2 s + 1 for nibble i of a word of each row.
+// 2 s + 1 for the four bits of s from `first` on of a word of each row.
 template <class V>
-typename V::Int odd_nibble(typename V::Int words, size_t i, int32_t mask) {
-  const auto s = WovenBlocks<V, CodedIQ3>::field(words, 4 * i, mask);
+typename V::Int odd_field(typename V::Int words, size_t first, int32_t mask = 0x0f) {
+  const auto s = WovenBlocks<V, CodedIQ3>::field(words, first, mask);
   return V::add_int(V::add_int(s, s), V::splat_int(1));
 }
 
@@ -521,151 +520,145 @@ typename V::Bytes bits_of(typename V::Bytes bytes, size_t first, int32_t mask) {
   return WovenBlocks<V, CodedIQ3>::field(bytes, first, mask * 0x01010101);
 }
 
-template <class V, class Block, class DotSum>
+// 32 columns of IQ3, for PartDot.
+template <class V, const int8_t (&kValues)[16]>
+struct Iq3Part {
+  typename V::Bytes bytes[4];
+  typename V::Int scales[1];
+
+  template <size_t Step>
+  auto unpack() const {
+    return ValueTable<V, kValues>::look_up(nibbles<V, (Step >= 4)>(bytes[Step % 4]));
+  }
+};
+
+template <class V, class Block>
 struct WovenIQ3 : WovenBlocks<V, Block> {
   using Base = WovenBlocks<V, Block>;
-  using Table = ValueTable<V, Block>;
-  using Sum = DotSum;
-  static constexpr size_t kWidth = 32;
-  static constexpr int32_t kOffset = Table::kOffset;
-  using Base::Base;
+  static constexpr int32_t kOffset = ValueTable<V, Block::kValues>::kOffset;
+  static constexpr size_t kSubBlocks = 1;
+  typename V::Int scales;
 
-  typename V::Float scale(size_t sub_block) const {
-    const auto words = this->bytes_at(offsetof(CodedIQ3, scales));
-    const auto scale = V::small_to_float(odd_nibble<V>(words, sub_block, 0x0f));
-    return V::mul(V::mul(this->half_at(offsetof(CodedIQ3, scale)), V::splat(Block::kFactor)),
-                  scale);
+  explicit WovenIQ3(const std::byte* woven)
+      : Base(woven), scales(this->bytes_at(offsetof(CodedIQ3, scales))) {}
+
+  typename V::Float scale() const {
+    return V::mul(this->half_at(offsetof(CodedIQ3, scale)), V::splat(Block::kFactor));
   }
-  template <size_t Step>
-  auto unpack(size_t part) const {
-    const auto bytes = this->bytes_at(offsetof(CodedIQ3, nibbles) + 16 * part + Step % 4 * 4);
-    return Table::look_up(nibbles<V, (Step >= 4)>(bytes));
-  }
-  auto unpack_any(size_t part, size_t step) const {
-    const auto bytes = this->bytes_at(offsetof(CodedIQ3, nibbles) + 16 * part + step % 4 * 4);
-    return Table::look_up(bits_of<V>(bytes, step / 4 * 4, 0x0f));
+  Iq3Part<V, Block::kValues> next_part(size_t i) {
+    Iq3Part<V, Block::kValues> part;
+    for (size_t j = 0; j < 4; ++j) {
+      part.bytes[j] = this->bytes_at(offsetof(CodedIQ3, nibbles) + 16 * i + 4 * j);
+    }
+    part.scales[0] = odd_field<V>(scales, 0);
+    scales = V::shift_right(scales, 4);
+    return part;
   }
 };
 
 template <class V>
-struct WovenIQ3_XXS : WovenIQ3<V, CodedIQ3_XXS, StepSum<SevenBitDot<V>, 8>> {
-  using WovenIQ3<V, CodedIQ3_XXS, StepSum<SevenBitDot<V>, 8>>::WovenIQ3;
+struct WovenIQ3_XXS : WovenIQ3<V, CodedIQ3_XXS> {
+  using WovenIQ3<V, CodedIQ3_XXS>::WovenIQ3;
+  using Dot = SevenBitDot<V>;
+  static constexpr size_t kDots = 1;
 };
 
 // Values 0 to 30, which can be multiplied like nibbles.
 template <class V>
-struct WovenIQ3_S : WovenIQ3<V, CodedIQ3_S, StepSum<typename V::NibbleDot, 4>> {
-  using WovenIQ3<V, CodedIQ3_S, StepSum<typename V::NibbleDot, 4>>::WovenIQ3;
+struct WovenIQ3_S : WovenIQ3<V, CodedIQ3_S> {
+  using WovenIQ3<V, CodedIQ3_S>::WovenIQ3;
+  using Dot = typename V::NibbleDot;
+  static constexpr size_t kDots = 2;
 };
 
-// The code of quarter Quarter, from its pair and its sign.
-template <class V, size_t Quarter>
-auto iq2_values(typename V::Bytes pairs, typename V::Bytes signs, size_t half) {
-  const auto third = V::shift_right(signs, static_cast<uint32_t>(4 * half));
-  return ValueTable<V, CodesIQ2>::look_up(
-      V::bit_or(V::template move_bits<-2 * int{Quarter}, 0x03>(pairs),
-                V::template move_bits<2 - int{Quarter}, 0x04>(third)));
-}
+// The values of codes of IQ2 in nibbles. In those of even steps, bit 3 belongs to another code; in
+// those of odd steps, it is the code's high bit.
+struct NibblesIQ2 {
+  static constexpr int8_t kEven[16] = {8, 25, -8, -25, 43, 0, -43, 0,
+                                       8, 25, -8, -25, 43, 0, -43, 0};
+  static constexpr int8_t kOdd[16] = {8, 25, -8, -25, 0, 0, 0, 0, 43, 0, -43, 0, 0, 0, 0, 0};
+};
 
-template <class V>
-auto any_iq2_values(typename V::Bytes pairs, typename V::Bytes signs, size_t half, size_t quarter) {
-  return ValueTable<V, CodesIQ2>::look_up(
-      V::bit_or(bits_of<V>(pairs, 2 * quarter, 0x03),
-                V::shift_left(bits_of<V>(signs, 4 * half + quarter, 0x01), 2)));
-}
+// 32 columns of IQ2 (see CodesIQ2), for PartDot.
+template <class V, size_t kSubBlocks>
+struct Iq2Part {
+  using Bytes = typename V::Bytes;
+  Bytes even[2];
+  Bytes odd;
+  typename V::Int scales[kSubBlocks];
+
+  template <size_t Step>
+  auto unpack() const {
+    constexpr bool kHigh = Step % 4 >= 2;
+    if constexpr (Step % 2 == 0) {
+      return ValueTable<V, NibblesIQ2::kEven>::look_up(nibbles<V, kHigh>(even[Step / 4]));
+    } else {
+      constexpr int kPair = 4 * int{kHigh} + 2 * int{Step >= 4};
+      const Bytes high_bit = V::template move_bits < kHigh ? -4 : 0, 0x08 > (even[Step / 4]);
+      return ValueTable<V, NibblesIQ2::kOdd>::look_up(
+          V::bit_or(V::template move_bits<-kPair, 0x03>(odd), high_bit));
+    }
+  }
+};
 
 template <class V>
 struct WovenIQ2 : WovenBlocks<V, CodedIQ2> {
   using Base = WovenBlocks<V, CodedIQ2>;
   using Dot = SevenBitDot<V>;
-  static constexpr int32_t kOffset = ValueTable<V, CodesIQ2>::kOffset;
+  static constexpr int32_t kOffset = ValueTable<V, NibblesIQ2::kEven>::kOffset;
+  static constexpr size_t kSubBlocks = 2;
+  static constexpr size_t kDots = 2;
+  typename V::Int scales = V::splat_int(0);  // those of the next parts come first
   using Base::Base;
 
   typename V::Float scale() const {
     return V::mul(this->half_at(offsetof(CodedIQ2, scale)), V::splat(CodesIQ2::kFactor));
   }
-  typename V::Int sub_scale(size_t i) const {
-    return odd_nibble<V>(this->bytes_at(offsetof(CodedIQ2, scales) + i / 8 * 4), i % 8, 0x0f);
-  }
-  template <size_t Quarter>
-  auto unpack(size_t half, size_t unit) const {
-    return iq2_values<V, Quarter>(pairs(half, unit), signs(unit), half);
-  }
-  auto unpack_any(size_t half, size_t unit, size_t quarter) const {
-    return any_iq2_values<V>(pairs(half, unit), signs(unit), half, quarter);
-  }
-
- private:
-  typename V::Bytes pairs(size_t half, size_t unit) const {
-    return this->bytes_at(offsetof(CodedIQ2, pairs) + 32 * half + 4 * unit);
-  }
-  typename V::Bytes signs(size_t unit) const {
-    return this->bytes_at(offsetof(CodedIQ2, signs) + 4 * unit);
+  Iq2Part<V, 2> next_part(size_t i) {
+    if (i % 4 == 0) scales = this->bytes_at(offsetof(CodedIQ2, scales) + i);
+    const size_t words = offsetof(CodedIQ2, words) + 12 * i;
+    const Iq2Part<V, 2> part{{this->bytes_at(words), this->bytes_at(words + 4)},
+                             this->bytes_at(words + 8),
+                             {odd_field<V>(scales, 0), odd_field<V>(scales, 4)}};
+    scales = V::shift_right(scales, 8);
+    return part;
   }
 };
 
-// Restores the bits that are not stored (see CodedIQ2_XXS) once for a block.
 template <class V>
 struct WovenIQ2_XXS : WovenBlocks<V, CodedIQ2_XXS> {
   using Base = WovenBlocks<V, CodedIQ2_XXS>;
-  using Int = typename V::Int;
   using Bytes = typename V::Bytes;
   using Dot = SevenBitDot<V>;
-  static constexpr int32_t kOffset = ValueTable<V, CodesIQ2>::kOffset;
-
-  explicit WovenIQ2_XXS(const std::byte* woven) : Base(woven) {
-    KINGLET_AS_WRITTEN
-    for (size_t i = 0; i < 16; i += 2) {
-      pairs_[i] = this->bytes_at(offsetof(CodedIQ2_XXS, pairs) + 4 * i);
-      const Bytes odd = this->bytes_at(offsetof(CodedIQ2_XXS, pairs) + 4 * i + 4);
-      pairs_[i + 1] = with_parity<0x55>(pairs_[i], odd);
-      // Bits 24, 26, 28 and 30 are s.
-      Int s = Base::field(odd, 24, 0x55);
-      s = V::bit_and(V::bit_or(s, V::shift_right(s, 1)), V::splat_int(0x33));
-      s = V::bit_and(V::bit_or(s, V::shift_right(s, 2)), V::splat_int(0x0f));
-      sub_scales_[i / 2] = V::add_int(V::add_int(s, s), V::splat_int(1));
-    }
-    // Three words hold three bytes for each of four groups.
-    Bytes threes[4];
-    for (size_t i = 0; i < 3; ++i) {
-      threes[i] = this->bytes_at(offsetof(CodedIQ2_XXS, signs) + 16 + 4 * i);
-    }
-    threes[3] = V::shift_right(threes[2], 8);
-    threes[2] = V::bit_or(V::shift_right(threes[1], 16), V::shift_left(threes[2], 16));
-    threes[1] = V::bit_or(V::shift_right(threes[0], 24), V::shift_left(threes[1], 8));
-    for (size_t i = 0; i < 4; ++i) {
-      signs_[2 * i] = this->bytes_at(offsetof(CodedIQ2_XXS, signs) + 4 * i);
-      signs_[2 * i + 1] = with_parity<0xff>(signs_[2 * i], threes[i]);
-    }
-  }
+  static constexpr int32_t kOffset = ValueTable<V, NibblesIQ2::kEven>::kOffset;
+  static constexpr size_t kSubBlocks = 1;
+  static constexpr size_t kDots = 1;
+  Bytes last_even = V::splat_int(0);  // the last sub-block's second word, as far as it was read
+  using Base::Base;
 
   typename V::Float scale() const {
     return V::mul(this->half_at(offsetof(CodedIQ2_XXS, scale)), V::splat(CodesIQ2::kFactor));
   }
-  Int sub_scale(size_t i) const { return sub_scales_[i / 2]; }
-  template <size_t Quarter>
-  auto unpack(size_t half, size_t unit) const {
-    return iq2_values<V, Quarter>(pairs_[8 * half + unit], signs_[unit], half);
-  }
-  auto unpack_any(size_t half, size_t unit, size_t quarter) const {
-    return any_iq2_values<V>(pairs_[8 * half + unit], signs_[unit], half, quarter);
-  }
-
- private:
-  // Sets the bits kBits of the last of eight bytes so that an even number of each is set.
-  template <uint32_t kBits>
-  static Bytes with_parity(Bytes even, Bytes odd) {
-    constexpr auto kLast = static_cast<int32_t>(kBits << 24);
-    odd = V::bit_and(odd, V::splat_int(~kLast));
-    Bytes parity = V::bit_xor(even, odd);
+  Iq2Part<V, 1> next_part(size_t i) {
+    const size_t words = offsetof(CodedIQ2_XXS, words) + 12 * i;
+    const bool is_last = i == 7;
+    Iq2Part<V, 1> part;
+    part.even[0] = this->bytes_at(words);
+    const Bytes odd = this->bytes_at(words + (is_last ? 4 : 8));
+    last_even = V::bit_or(V::shift_right(last_even, 4),
+                          V::bit_and(odd, V::splat_int(static_cast<int32_t>(0xf0000000))));
+    part.even[1] = is_last ? last_even : this->bytes_at(words + 4);
+    part.scales[0] = odd_field<V>(odd, 24);
+    // The bits that make the numbers of set bits even.
+    const Bytes own = V::bit_and(odd, V::splat_int(0x00ffffff));
+    Bytes parity = V::bit_xor(V::template move_bits<0, 0x33>(part.even[0]),
+                              V::shift_left(V::template move_bits<0, 0x33>(part.even[1]), 2));
+    parity = V::bit_xor(parity, own);
     parity = V::bit_xor(parity, V::shift_left(parity, 16));
     parity = V::bit_xor(parity, V::shift_left(parity, 8));
-    return V::bit_or(odd, V::bit_and(parity, V::splat_int(kLast)));
+    part.odd = V::bit_or(own, V::bit_and(parity, V::splat_int(static_cast<int32_t>(0xff000000))));
+    return part;
   }
-
-  Bytes pairs_[16];
-  Bytes signs_[8];
-  Int sub_scales_[8];
 };
 
 // The codes are 8 * pair + 2 * positive.
@@ -704,7 +697,7 @@ struct WovenIQ1_S : WovenIQ1<V, CodedIQ1_S> {
   using Base::Base;
 
   typename V::Int sub_scale(size_t i) const {
-    return odd_nibble<V>(this->bytes_at(offsetof(CodedIQ1_S, scales)), i / 2, 0x07);
+    return odd_field<V>(this->bytes_at(offsetof(CodedIQ1_S, scales)), i / 2 * 4, 0x07);
   }
   template <size_t Quarter>
   typename V::Unsigned unpack(size_t half, size_t unit) const {
@@ -731,7 +724,7 @@ struct WovenIQ1_M : WovenIQ1<V, CodedIQ1_M> {
   using Base::Base;
 
   typename V::Int sub_scale(size_t i) const {
-    return odd_nibble<V>(this->bytes_at(offsetof(CodedIQ1_M, scales) + i / 8 * 4), i % 8, 0x07);
+    return odd_field<V>(this->bytes_at(offsetof(CodedIQ1_M, scales) + i / 8 * 4), i % 8 * 4, 0x07);
   }
   template <size_t Quarter>
   typename V::Unsigned unpack(size_t half, size_t unit) const {

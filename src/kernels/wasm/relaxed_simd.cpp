@@ -12,6 +12,7 @@ namespace {
 struct RelaxedSimd : WasmVector {
   static constexpr size_t kCopies = 1;
   using Words = WasmWords;
+  using PanelVector = RelaxedSimd;  // all that follow have the same activations
   struct Codes {
     int8_t codes[4];
   };
@@ -76,7 +77,7 @@ struct WholeBytes : RelaxedSimd {
 // are multiplied as words if there are several tokens: that takes no more products than nibbles,
 // and fewer additions.
 struct PairSums : RelaxedSimd {
-  static constexpr TileTokens kTokens{.q4_0 = 8, .q5_0 = 8, .q4_k = 4, .floats = 2};
+  static constexpr TileTokens kTokens{.q4_0 = 8, .q5_0 = 8, .q4_k = 4, .floats = 2, .codebooks = 0};
   static constexpr size_t kNibbleSteps = 8;
   static constexpr int32_t kSignedOffset = 128;
   // The code is 16 * high + low - kSignedOffset.
@@ -137,12 +138,15 @@ KernelSet kernels_of_machine() {
   constexpr int32_t kCode = 4 * 127;
   if (dots_are(wasm_i32x4_make(-255 * kCode, 255 * kCode, -128 * kCode, 129 * kCode))) {
     VectorKernels<RelaxedSimd>::use_common_types(kernels);
+    VectorKernels<RelaxedSimd>::use_codebooks(kernels);
     VectorKernels<WholeBytes<128>>::use_bytes(kernels);
   } else if (dots_are(wasm_i32x4_make(kCode, -kCode, 128 * kCode, -127 * kCode))) {
     VectorKernels<RelaxedSimd>::use_common_types(kernels);
+    VectorKernels<RelaxedSimd>::use_codebooks(kernels);
     VectorKernels<WholeBytes<0>>::use_bytes(kernels);
   } else {
     VectorKernels<PairSums>::use_common_types(kernels);
+    VectorKernels<PairSums>::use_codebooks(kernels);
     VectorKernels<PairSums>::use_bytes(kernels);
   }
   return kernels;

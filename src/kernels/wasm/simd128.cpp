@@ -12,6 +12,7 @@ struct Simd128 : WasmVector {
   // cppcheck-suppress duplInheritedMember
   static constexpr bool kRollNibbles = true;
   using Words = WasmWords;
+  using PanelVector = Simd128;
   // cppcheck-suppress duplInheritedMember
   static constexpr TileTokens kTokens{.q5_k = 0, .floats = 2, .codebooks = 0, .others = 0};
   struct Codes {
