@@ -331,9 +331,12 @@ struct PartDot {
     unroll<kDots>([&](auto i) KINGLET_INLINE {
       typename Format::Dot dots[T];
       unroll<kSteps>([&](auto step) KINGLET_INLINE {
-        const auto codes = part.template unpack<kSteps * i + step>();
+        // Steps that share bytes follow each other.
+        constexpr size_t kStep =
+            kDots == 1 && Format::kSharesBytes ? step % 2 * 4 + step / 2 : step;
+        const auto codes = part.template unpack<kSteps * i + kStep>();
         for (size_t t = 0; t < T; ++t) {
-          add_step<step>(dots[t], codes, tile.x[t][x_block].steps + kSteps * i);
+          add_step<kStep>(dots[t], codes, tile.x[t][x_block].steps + kSteps * i);
         }
       });
       for (size_t t = 0; t < T; ++t) {

@@ -631,6 +631,7 @@ struct WovenIQ2_XXS : WovenBlocks<V, CodedIQ2_XXS> {
   using Bytes = typename V::Bytes;
   using Dot = SevenBitDot<V>;
   static constexpr int32_t kOffset = ValueTable<V, NibblesIQ2::kEven>::kOffset;
+  static constexpr bool kSharesBytes = false;  // not steps i and i + 4
   static constexpr size_t kSubBlocks = 1;
   static constexpr size_t kDots = 1;
   Bytes last_even = V::splat_int(0);  // the last sub-block's second word, as far as it was read
