@@ -48,9 +48,17 @@ const templates = {
     about: 'a chat that works without a network after one visit',
     models: { 'model.gguf': chatModel },
   },
+  extension: {
+    about: 'a browser extension that answers questions about the open page',
+    // It downloads its model itself.
+    steps: [
+      'Chrome, Edge  chrome://extensions, Developer mode, Load unpacked',
+      'Firefox       about:debugging#/runtime/this-firefox, Load Temporary Add-on',
+    ],
+  },
 };
 const listed = Object.entries(templates)
-  .map(([name, { about }]) => `  ${name.padEnd(9)}${about}`)
+  .map(([name, { about }]) => `  ${name.padEnd(10)}${about}`)
   .join('\n');
 
 /** What the program can do, which has the same name and is no part of the package. */
@@ -158,8 +166,8 @@ function copyPage(target, template) {
     // Without a build, the page loads the package from the folder next to it.
     cpSync(join(here, 'dist'), join(target, 'kinglet'), { recursive: true });
   }
-  // The page begins with this script, unless it has a service worker of its own.
-  if (!existsSync(join(target, 'service-worker.js'))) {
+  // The page begins with this script, unless it has a service worker or an extension's manifest.
+  if (!['service-worker.js', 'manifest.json'].some((name) => existsSync(join(target, name)))) {
     cpSync(join(here, 'dist/isolate.js'), join(target, isBuilt ? 'public' : '', 'isolate.js'));
   }
   tell(target, template, isBuilt);
@@ -168,13 +176,18 @@ function copyPage(target, template) {
 /** Prints what to do next. */
 function tell(target, template, isBuilt) {
   const way = relative('.', target) || '.';
-  const downloads = Object.entries(templates[template].models).map(
+  const { about, models, steps } = templates[template];
+  if (steps) {
+    const lines = [`${way} has ${about}. To load it:`, '', ...steps.map((step) => `  ${step}`)];
+    return void console.log(lines.join('\n'));
+  }
+  const downloads = Object.entries(models).map(
     ([name, address]) => `  curl -L --create-dirs -o ${name} ${address}`,
   );
   const start = isBuilt ? ['  npm install', '  npm run dev'] : ['  npx http-server -c-1'];
   console.log(
     [
-      `${way} has ${templates[template].about}. It needs a model, for example:`,
+      `${way} has ${about}. It needs a model, for example:`,
       ...['', ...(way === '.' ? [] : [`  cd ${/\s/.test(way) ? JSON.stringify(way) : way}`])],
       ...downloads,
       ...start,

@@ -158,7 +158,7 @@ describe('kinglet', () => {
   it('explains itself', () => {
     const help = kinglet('--help');
     expect(help.status).toBe(0);
-    for (const name of ['chat', 'react', 'element', 'rag', 'tools', 'offline']) {
+    for (const name of ['chat', 'react', 'element', 'rag', 'tools', 'offline', 'extension']) {
       expect(help.stdout).toContain(`  ${name} `);
     }
     expect(kinglet()).toEqual(help);
@@ -193,6 +193,14 @@ describe('kinglet', () => {
     expect(stderr).toMatch(message);
     expect([status, stdout]).toEqual([1, '']);
     expect(existsSync(join(folder, 'x'))).toBe(false);
+  });
+
+  it('makes an extension, and says how to load it', () => {
+    const { status, stdout } = kinglet('new', 'my-extension', '-t', 'extension');
+    expect(status).toBe(0);
+    expect(stdout).toContain('chrome://extensions');
+    expect(stdout).toContain('about:debugging');
+    expect(readdirSync(join(folder, 'my-extension'))).not.toContain('isolate.js');
   });
 
   it('writes into an empty folder, and into no other', () => {

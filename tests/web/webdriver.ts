@@ -21,12 +21,25 @@ const startMs = 60_000;
 /** Longer than any test: the test itself reports what takes too long. */
 const scriptMs = 3_600_000;
 
-export async function openFirefox(): Promise<Driven> {
+/** The address of the extension that openFirefox() loads. */
+export const firefoxExtension = 'moz-extension://11111111-2222-4333-8444-555555555555/';
+
+/** `extension`: an extension to load, with the id in its manifest. */
+export async function openFirefox(extension?: { folder: string; id: string }): Promise<Driven> {
   const program = programOf('firefox-esr', '/usr/bin/firefox-esr');
   const profile = mkdtempSync(join(tmpdir(), 'kinglet-firefox-'));
   // Firefox chooses a free port and writes it into its profile.
-  writeFileSync(join(profile, 'user.js'), 'user_pref("marionette.port", 0);\n');
+  const preferences: Record<string, unknown> = { 'marionette.port': 0 };
+  if (extension) {
+    const { host } = new URL(firefoxExtension);
+    preferences['extensions.webextensions.uuids'] = JSON.stringify({ [extension.id]: host });
+  }
+  const lines = Object.entries(preferences).map(
+    ([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});\n`,
+  );
+  writeFileSync(join(profile, 'user.js'), lines.join(''));
   const args = ['--headless', '--no-remote', '--profile', profile, '--marionette'];
+  if (extension) args.push('--remote-allow-system-access'); // allows its pages
   const firefox = new Program(program, args);
   const close = async () => {
     await firefox.end();
@@ -40,6 +53,9 @@ export async function openFirefox(): Promise<Driven> {
     const marionette = await Marionette.connect(port);
     await marionette.send('WebDriver:NewSession', {});
     await marionette.send('WebDriver:SetTimeouts', { script: scriptMs });
+    if (extension) {
+      await marionette.send('Addon:Install', { path: extension.folder, temporary: true });
+    }
     return {
       goto: async (url) => {
         await marionette.send('WebDriver:Navigate', { url });
