@@ -86,6 +86,20 @@ export interface EngineHeader extends EngineHandle {
    * be called. Fails if the file is a part, or loading it would fail.
    */
   plan(kernels: string, nThreads: number, options: EngineSessionOptions): EngineResult<EnginePlan>;
+  /**
+   * Measures how fast the model would be, and ends the header. `choosesThreads`: with fewer threads, if
+   * they are faster. Fails as plan() does.
+   */
+  estimateSpeed(kernels: string, choosesThreads: boolean): EngineResult<EngineSpeed>;
+}
+
+/** The seconds of the products with the weights, for each token. */
+export interface EngineSpeed {
+  nThreads: number;
+  /** Of an answer; 0 if the model generates no text. */
+  tokenSeconds: number;
+  /** Of a prompt, or of a text. */
+  promptSeconds: number;
 }
 
 /** KV kinds, e.g. "f32". */

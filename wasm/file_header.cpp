@@ -16,6 +16,7 @@
 #include "model/embedding_table.h"
 #include "session/language_model.h"
 #include "session/memory_plan.h"
+#include "session/speed_estimate.h"
 #include "tensor/dtype.h"
 #include "wasm/session.h"
 #include "wasm/values.h"
@@ -111,11 +112,26 @@ class EngineHeader {
     return success(fields);
   }
 
+  val estimate_speed(const std::string& kernels, bool chooses_threads) {
+    const auto estimated = speed_with(kernels, chooses_threads);
+    if (!estimated.ok()) return failure(estimated.error());
+    val fields = val::object();
+    set(fields, "nThreads", to_number(estimated.value().n_threads));
+    set(fields, "tokenSeconds", estimated.value().token_seconds);
+    set(fields, "promptSeconds", estimated.value().prompt_seconds);
+    return success(fields);
+  }
+
  private:
   Result<MemoryPlan> planned_with(const std::string& name, size_t n_threads, const val& fields) {
     KINGLET_ASSIGN(const KernelSet* const kernels, choose_kernels(name));
     KINGLET_ASSIGN(const SequenceOptions options, to_session_options(fields));
     return plan_memory(std::move(outline_), *kernels, n_threads, options);
+  }
+
+  Result<SpeedEstimate> speed_with(const std::string& name, bool chooses_threads) {
+    KINGLET_ASSIGN(const KernelSet* const kernels, choose_kernels(name));
+    return kinglet::estimate_speed(std::move(outline_), *kernels, thread_pool(), chooses_threads);
   }
 
   GgufFile outline_;
@@ -154,7 +170,8 @@ EMSCRIPTEN_BINDINGS(kinglet_file_header) {
       .function("storedBytes", &EngineHeader::stored_bytes)
       .function("roomBytes", &EngineHeader::room_bytes)
       .function("describe", &EngineHeader::describe)
-      .function("plan", &EngineHeader::plan);
+      .function("plan", &EngineHeader::plan)
+      .function("estimateSpeed", &EngineHeader::estimate_speed);
 
   function("readHeader", &read_header);
   function("pickHubFile", &pick_hub_file);

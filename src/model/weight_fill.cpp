@@ -48,6 +48,7 @@ void WeightFill::add(const TensorView& tensor, const std::byte* rows, const Pack
 void WeightFill::add_table(const TensorView& tensor, const PackedMatrix& form) {
   add(tensor, tensor.bytes.data(), form);
   matrices_.back().hash_step = sample_step(form.n_rows);
+  matrices_.back().is_table = true;
 }
 
 void WeightFill::sort() {

@@ -45,6 +45,14 @@ class WeightFill {
   void add_table(const TensorView& tensor, const PackedMatrix& form);
   void add_table(const StoredRows& rows) { stored_.push_back(rows); }
 
+  // Calls f(tensor name, form) for each matrix that is not a table.
+  template <class F>
+  void for_each_matrix(const F& f) const {
+    for (const Matrix& matrix : matrices_) {
+      if (!matrix.is_table) f(matrix.name, matrix.form);
+    }
+  }
+
   // Brings the matrices into the order of the file. Call this after the last add().
   void sort();
 
@@ -82,6 +90,7 @@ class WeightFill {
     const std::byte* tensor;          // its first byte
     size_t hash_step;                 // every row whose index is a multiple of this is hashed
     std::optional<size_t> bad_block;  // of the tensor
+    bool is_table = false;
 
     size_t row_bytes() const { return dtype_info(rows.type).row_bytes(form.n_columns); }
     const std::byte* row(size_t i) const { return rows.data + i * row_bytes(); }

@@ -20,9 +20,6 @@ constexpr size_t kRounds = 6;
 // measurement as later.
 constexpr int kTurns = 8;
 
-// Fewer threads must be faster by this factor: noise can make equal times differ by that much.
-constexpr double kClearly = 0.95;
-
 // Measures products of the model's last matrix with one row, as each drawn token needs them.
 class Measurement {
  public:
@@ -45,7 +42,7 @@ class Measurement {
       sum += seconds(n_threads);
       sum_of_fewer += seconds(n_fewer);
     }
-    return sum_of_fewer < kClearly * sum;
+    return sum_of_fewer < kClearlyFaster * sum;
   }
 
  private:

@@ -18,6 +18,9 @@ constexpr ThreadLimits kProgramThreads = {1024, 512};
 // In pages, each thread is a worker, which takes long to start and has memory of its own.
 constexpr ThreadLimits kPageThreads = {64, 8};
 
+// Fewer threads must be faster by this factor: noise can make equal times differ by that much.
+constexpr double kClearlyFaster = 0.95;
+
 // Returns the number of threads, at most `n`, that is fastest. compare(a, b) returns whether b
 // threads are clearly faster than a, with b < a. The number is halved as long as half as many
 // threads are faster. In the end it is compared with one, so that the choice is never slower than

@@ -2,6 +2,7 @@ export { ModelCache } from './cache/model-cache.ts';
 export type { CachedFile } from './cache/model-cache.ts';
 export { Chat } from './chat.ts';
 export type { ChatSetup, ChatState } from './chat.ts';
+export { estimate } from './estimate.ts';
 export { errorCodes, KingletError } from './errors.ts';
 export type { KingletErrorCode } from './errors.ts';
 export type { Generation } from './generation.ts';
@@ -47,6 +48,7 @@ export type {
   LoadProgress,
   MetadataEntry,
   MetadataScalar,
+  ModelEstimate,
   ModelInfo,
   ModelPlan,
   OnFull,

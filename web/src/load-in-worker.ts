@@ -6,15 +6,18 @@ import type {
   AnswerOf,
   LoadedAnswer,
   LoadNotice,
+  PostedEstimate,
   PostedLoadOptions,
   PostedSource,
   PostedSources,
   TakesOf,
 } from './protocol.ts';
 import { SilenceWatch } from './silence-watch.ts';
-import type { FileDescription, LoadOptions } from './types.ts';
+import type { FileDescription, LoadOptions, ModelInfo } from './types.ts';
 import { WorkerClient } from './worker-client.ts';
 import type { StartWorker, WorkerPlace } from './worker-link.ts';
+
+type ModelCall = 'load' | 'estimate';
 
 export interface LoadedInWorker {
   client: WorkerClient;
@@ -36,6 +39,39 @@ export async function loadInWorker(
   options: PostedLoadOptions,
   listeners: Listeners,
 ): Promise<LoadedInWorker> {
+  const asked = await askForModel('load', start, place, sources, options, listeners);
+  const { client, answer: loaded } = asked;
+  if (asked.nSilent > 0) noteSilence(loaded.info.runtime);
+  return { client, loaded };
+}
+
+/** Estimates a model in a worker of its own, which is then closed. Throws as loadInWorker() does. */
+export async function estimateInWorker(
+  start: StartWorker,
+  place: WorkerPlace,
+  sources: PostedSources,
+  options: PostedLoadOptions,
+  listeners: Listeners,
+): Promise<PostedEstimate> {
+  const asked = await askForModel('estimate', start, place, sources, options, listeners);
+  asked.client.close(new KingletError('disposed', 'the model has been estimated'));
+  if (asked.nSilent > 0 && asked.answer.runtime) noteSilence(asked.answer.runtime);
+  return asked.answer;
+}
+
+/** Threads did not start before. */
+function noteSilence(runtime: ModelInfo['runtime']): void {
+  if (runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
+}
+
+async function askForModel<Name extends ModelCall>(
+  call: Name,
+  start: StartWorker,
+  place: WorkerPlace,
+  sources: PostedSources,
+  options: PostedLoadOptions,
+  listeners: Listeners,
+): Promise<{ client: WorkerClient; answer: AnswerOf<Name>; nSilent: number }> {
   const isReadOnce = streamsOf(sources, options).length > 0;
   let { nThreads, embeddingTables } = options;
   let nSilent = 0;
@@ -43,12 +79,13 @@ export async function loadInWorker(
   for (;;) {
     const client = await WorkerClient.start(start, place);
     try {
-      const request = { sources, options: { ...options, nThreads, embeddingTables } };
+      const request: TakesOf<ModelCall> = {
+        ...{ sources, options: { ...options, nThreads, embeddingTables } },
+      };
       const transfer = streamsOf(sources, options);
-      const loaded = await askNewWorker(client, 'load', request, listeners, transfer);
-      const { runtime } = loaded.info;
-      if (nSilent > 0 && runtime.nThreads === 1) runtime.singleThreadReason = 'refused';
-      return { client, loaded };
+      const takes = request as TakesOf<Name>;
+      const answer = await askNewWorker(client, call, takes, listeners, transfer);
+      return { client, answer, nSilent };
     } catch (error) {
       client.close(new KingletError('disposed', 'the model was not loaded'));
       if (error instanceof SilentEngine) {
@@ -120,7 +157,7 @@ function fewerThreads(
 }
 
 /** Asks a worker that is starting. Rejects if it or its engine does not start. */
-async function askNewWorker<Name extends 'load' | 'inspect'>(
+async function askNewWorker<Name extends ModelCall | 'inspect'>(
   client: WorkerClient,
   call: Name,
   takes: TakesOf<Name>,

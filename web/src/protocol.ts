@@ -19,6 +19,7 @@ import type {
   KvChoice,
   KvPages,
   LoadProgress,
+  ModelEstimate,
   ModelInfo,
   Piece,
   Pooling,
@@ -192,6 +193,15 @@ export type LoadNotice =
   | { type: 'progress'; progress: LoadProgress }
   | { type: 'warning'; code: KingletErrorCode; message: string };
 
+/** What the worker finds of an estimate. */
+export interface PostedEstimate extends Omit<
+  ModelEstimate,
+  'fits' | 'problem' | 'deviceMemoryBytes'
+> {
+  /** Why the model cannot be loaded. */
+  problem: { code: KingletErrorCode; message: string } | undefined;
+}
+
 export interface Embeddings {
   embeddings: Float32Array[];
   /** The number of tokens of each text. */
@@ -202,6 +212,11 @@ export interface Embeddings {
 export interface Calls {
   load: Call<{ sources: PostedSources; options: PostedLoadOptions }, LoadedAnswer, LoadNotice>;
   inspect: Call<{ source: PostedSource; options: PostedLoadOptions }, FileDescription, LoadNotice>;
+  estimate: Call<
+    { sources: PostedSources; options: PostedLoadOptions },
+    PostedEstimate,
+    LoadNotice
+  >;
   newSession: Call<PostedSessionOptions, MadeSession>;
   generate: Call<
     InSession & { prompt: PostedPrompt; options: PostedGenerateOptions },

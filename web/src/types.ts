@@ -184,6 +184,36 @@ export interface ModelPlan {
   scratchBytes: number;
 }
 
+/** What {@link estimate} found. Numbers are undefined where they are not known. */
+export interface ModelEstimate {
+  /** Whether the model can be loaded here, as far as its header and the browser tell. */
+  fits: boolean;
+  /** Why it cannot: `too_large`, `out_of_memory`, or one of the errors about what is not supported. */
+  problem: KingletError | undefined;
+  /** Bytes to download or to read. */
+  fileBytes: number | undefined;
+  /**
+   * Bytes of memory that the model takes with its first session. `spareMemory` and pictures' readers
+   * are not counted.
+   */
+  memoryBytes: number | undefined;
+  /** What they are for. Missing also for a model that is split into several files. */
+  plan: ModelPlan | undefined;
+  /**
+   * The device's memory: in Node all of it; in Chrome and Edge, on HTTPS pages, a power of two; in other
+   * browsers unknown.
+   */
+  deviceMemoryBytes: number | undefined;
+  /** On what the model would run. */
+  runtime: ModelInfo['runtime'] | undefined;
+  /**
+   * About how many tokens of an answer are made in a second, and how many of a prompt (or of texts to
+   * embed) are read. Undefined also for a model that makes no text, or is split.
+   */
+  tokensPerSecond: number | undefined;
+  promptTokensPerSecond: number | undefined;
+}
+
 export interface MetadataEntry {
   key: string;
   value: MetadataScalar | readonly MetadataScalar[];

@@ -3,7 +3,9 @@ import type {
   EngineHeader,
   EngineModel,
   EngineModule,
+  EnginePlan,
   EngineSessionOptions,
+  EngineSpeed,
   TablePlace,
   WeightLoader,
 } from '#engine';
@@ -99,6 +101,52 @@ export async function loadModel(
   });
 }
 
+/** What is known of a model before it is loaded; undefined where it is not. */
+export interface EstimatedModel {
+  fileBytes?: number | undefined;
+  /** Of memory, for the model and its first session. */
+  memoryBytes?: number | undefined;
+  plan?: EnginePlan | undefined;
+  running?: OpenEngine | undefined;
+  speed?: EngineSpeed | undefined;
+  /** Why the model cannot be loaded. */
+  problem?: KingletError | undefined;
+}
+
+/** Does what loadModel() does until the header is read, and measures the engine's speed. */
+export async function estimateModel(
+  sources: PostedSources,
+  options: PostedLoadOptions,
+  environment: LoadEnvironment,
+): Promise<EstimatedModel> {
+  const { onWarning, signal } = environment;
+  const access = await accessTo(sources, options, onWarning, signal);
+  const found = await Promise.all(sources.map((source) => listed(source, access)));
+  let load: Load | undefined;
+  let opening: Promise<void> | undefined;
+  const plan: PlanMemory = async (engine, nThreads) => {
+    const files = atLeastOne(found.map((source) => named(source, engine)));
+    load ??= new Load(files, access, options, environment);
+    await (opening ??= load.open());
+    return load.plan(engine, nThreads);
+  };
+  try {
+    const running = await environment.openEngine(options.nThreads, options.kernels, plan);
+    const speed = await load?.estimateSpeed(running.engine);
+    return { ...load?.estimated, running, speed };
+  } catch (error) {
+    if (!(error instanceof KingletError) || !isRefusal(error)) throw error;
+    return { ...load?.estimated, problem: error };
+  } finally {
+    await load?.end();
+  }
+}
+
+/** Whether an error says that a sound file's model cannot run here. */
+function isRefusal({ code }: KingletError): boolean {
+  return code === 'too_large' || code.startsWith('unsupported_');
+}
+
 export async function accessTo(
   sources: PostedSources,
   { headers, stallTimeout, cache: wanted }: PostedLoadOptions,
@@ -161,6 +209,8 @@ class Load {
   #first: OpenFile | undefined;
   /** Whether tables of the first part stay in its file. */
   #keepsTables = false;
+  /** What planning has found so far. */
+  readonly estimated: EstimatedModel = {};
 
   constructor(
     sources: NamedSources,
@@ -185,9 +235,26 @@ class Load {
     this.#first = await this.#open(this.#parts[0]);
   }
 
+  /** Call this after plan(). Returns undefined if the header is only a part of the model's. */
+  async estimateSpeed(engine: EngineModule): Promise<EngineSpeed | undefined> {
+    const { embeddingTables, nThreads } = this.#options;
+    const place = this.#keepsTables ? embeddingTables : 'memory';
+    const header = await this.#file().reader.read(engine, place);
+    if (!header) throw new KingletError('truncated', 'the file ends before its header does');
+    await this.end(); // no more bytes should arrive meanwhile
+    try {
+      if (header.isPart() || this.estimated.plan?.weightBytes === 0) return undefined;
+      const kernels = checkedKernels(engine, this.#options);
+      return unwrap(header.estimateSpeed(kernels, nThreads === undefined));
+    } finally {
+      header.delete();
+    }
+  }
+
   async #open(named: NamedSource): Promise<OpenFile> {
     const source = await openSource(named, this.#access);
     try {
+      this.estimated.fileBytes ??= source.size || undefined;
       if (!source.stored) checkModelBytes(source.size);
     } catch (error) {
       await source.end('broken');
@@ -226,7 +293,9 @@ class Load {
       this.#keepsTables = isStored && tableBytes > 0;
       // Other parts are assumed to need as much as the first.
       const roomBytes = this.#parts.length * header.roomBytes();
-      const modelBytes = (await this.#modelBytes(header)) + roomBytes;
+      const fileBytes = await this.#modelBytes(header);
+      const modelBytes = fileBytes + roomBytes;
+      this.estimated.fileBytes = fileBytes;
       if (this.#keepsTables) checkModelBytes(modelBytes - tableBytes);
       else checkModelBytes(modelBytes, tableBytes);
       if (tableBytes > 0 && !isStored) {
@@ -235,7 +304,9 @@ class Load {
       }
       const session = engineOptions(nCtx, kv);
       const plan = header.isPart() ? undefined : unwrap(header.plan(kernels, nThreads, session));
-      return planMemory(modelBytes - (isStored ? tableBytes : 0), plan, spareMemory);
+      const maxima = planMemory(modelBytes - (isStored ? tableBytes : 0), plan, spareMemory);
+      if (plan) Object.assign(this.estimated, { plan, memoryBytes: maxima.at(-1) });
+      return maxima;
     } finally {
       header.delete();
     }

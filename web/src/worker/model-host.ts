@@ -5,6 +5,7 @@ import type {
   EngineModel,
   EngineModelInfo,
   EngineModule,
+  EnginePlan,
   EngineResult,
   EngineSession,
 } from '#engine';
@@ -28,6 +29,7 @@ import type {
   KvPages,
   LoadProgress,
   ModelInfo,
+  ModelPlan,
   SessionInfo,
 } from '../types.ts';
 import { isRemoved } from '../wanted-signs.ts';
@@ -41,7 +43,7 @@ import { EngineLoop } from './engine-loop.ts';
 import { FileCache } from './cached-download.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
 import { listed, named } from './hub-listing.ts';
-import { accessTo, engineOptions, loadModel } from './load-model.ts';
+import { accessTo, engineOptions, estimateModel, loadModel } from './load-model.ts';
 import { loadVision } from './load-vision.ts';
 import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
@@ -122,6 +124,7 @@ export class ModelHost {
   readonly #handlers: { readonly [Name in CallName]: Handler<Name> } = {
     load: (takes, work) => this.#load(takes, work),
     inspect: (takes, work) => this.#inspect(takes, work),
+    estimate: (takes, work) => this.#estimate(takes, work),
     newSession: (options, { id }) => this.#newSession(id, options),
     generate: this.#inTurn(({ engine }, takes, work) =>
       runGeneration({
@@ -341,6 +344,37 @@ export class ModelHost {
     } finally {
       await putAside(file);
     }
+  }
+
+  async #estimate(
+    { sources, options }: TakesOf<'estimate'>,
+    work: CallWork<'estimate'>,
+  ): Promise<AnswerOf<'estimate'>> {
+    const { notify } = work;
+    notify({ type: 'loading' });
+    const { running, plan, speed, problem, fileBytes, memoryBytes } = await estimateModel(
+      sources,
+      options,
+      {
+        openEngine: (...wanted) => this.#openEngine(work, ...wanted, options.engineUrl),
+        onProgress: () => undefined,
+        onWarning: ({ code, message }) => {
+          notify({ type: 'warning', code, message });
+        },
+        signal: this.#closing.signal,
+      },
+    );
+    const kernels = options.kernels ?? running?.engine.kernelSets()[0] ?? '';
+    const nThreads = speed?.nThreads ?? running?.engine.nPoolThreads() ?? 1;
+    const { hereReason } = this.#environment;
+    return {
+      ...{ fileBytes, memoryBytes },
+      plan: plan && planOf(plan),
+      problem: problem && { code: problem.code, message: problem.message },
+      runtime: running && runtimeOf(running, kernels, nThreads, hereReason),
+      tokensPerSecond: perSecond(speed?.tokenSeconds),
+      promptTokensPerSecond: perSecond(speed?.promptSeconds),
+    };
   }
 
   async #load(
@@ -597,8 +631,15 @@ function plannedWith(
   if (header.isPart()) return {};
   const planned = header.plan('', 1, engineOptions(nCtx, kv));
   if ('error' in planned || planned.value.weightBytes === 0) return {};
-  const { kv: kinds, ...sizes } = planned.value;
-  return { plan: { ...sizes, kv: kindsOf(kinds) } };
+  return { plan: planOf(planned.value) };
+}
+
+function planOf({ kv, ...sizes }: EnginePlan): ModelPlan {
+  return { ...sizes, kv: kindsOf(kv) };
+}
+
+function perSecond(seconds = 0): number | undefined {
+  return seconds > 0 ? 1 / seconds : undefined;
 }
 
 function pagesOf(engine: EngineSession): KvPages {
@@ -630,8 +671,6 @@ function describe(
   hereReason: HereReason | undefined,
 ): Omit<ModelInfo, 'name' | 'images'> {
   const { weightBytes, storedBytes, kernels, hasWeights, pooling, ...info } = model.info();
-  const nThreads = opened.engine.nPoolThreads();
-  const singleThreadReason = nThreads > 1 ? undefined : opened.singleThreadReason;
   return {
     ...info,
     hasWeights: Boolean(hasWeights),
@@ -642,14 +681,24 @@ function describe(
     nCtx: info.purpose === 'text' ? session.nCtx : info.contextLength,
     kv: session.kv,
     memory: { weightBytes, storedBytes, ...session.memory, heapBytes: opened.engine.HEAPU8.length },
-    runtime: {
-      variant: opened.variant,
-      kernels,
-      nThreads,
-      worker: hereReason === undefined ? 'own' : 'here',
-      hereReason,
-      singleThreadReason,
-      threadsRemedy: singleThreadReason === 'not_isolated' ? threadsRemedy() : undefined,
-    },
+    runtime: runtimeOf(opened, kernels, opened.engine.nPoolThreads(), hereReason),
+  };
+}
+
+function runtimeOf(
+  opened: OpenEngine,
+  kernels: string,
+  nThreads: number,
+  hereReason: HereReason | undefined,
+): ModelInfo['runtime'] {
+  const singleThreadReason = nThreads > 1 ? undefined : opened.singleThreadReason;
+  return {
+    variant: opened.variant,
+    kernels,
+    nThreads,
+    worker: hereReason === undefined ? 'own' : 'here',
+    hereReason,
+    singleThreadReason,
+    threadsRemedy: singleThreadReason === 'not_isolated' ? threadsRemedy() : undefined,
   };
 }
