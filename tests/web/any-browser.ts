@@ -1,4 +1,5 @@
 // A page in any browser, so that one test can run in all of them.
+import type { Page } from 'playwright-core';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { openFirefox, openWebKit } from './webdriver.ts';
 import type { Driven } from './webdriver.ts';
@@ -29,7 +30,7 @@ export async function openAnyPage(name: BrowserName): Promise<AnyPage> {
 }
 
 /** Opens a faulty server's page and waits until the package is loaded. */
-export async function openKinglet(page: AnyPage, url: string): Promise<void> {
+export async function openKinglet(page: Omit<AnyPage, 'close'>, url: string): Promise<void> {
   await page.goto(url);
   const isThere = await page.evaluate(async () => {
     for (let i = 0; i < 200; ++i) {
@@ -48,9 +49,75 @@ export async function holdCache(page: AnyPage): Promise<void> {
   });
 }
 
+export interface Tab extends Omit<AnyPage, 'close'> {
+  close(): Promise<void>;
+  /** Ends its process, if the browser can be asked for that; otherwise closes it. */
+  kill(): Promise<void>;
+}
+
+export interface TabbedBrowser {
+  newTab(): Promise<Tab>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a browser whose tabs share its storage. Firefox and WebKit do one command at a time, in the
+ * order in which they were given: what takes long in a tab is better begun than awaited.
+ */
+export async function openTabs(name: BrowserName): Promise<TabbedBrowser> {
+  if (name === 'Chromium') {
+    const browser = await launchHeadlessShell();
+    const context = await browser.newContext();
+    return {
+      newTab: async () => {
+        const page = await context.newPage();
+        const kill = async () => {
+          const gone = page.waitForEvent('crash');
+          const session = await context.newCDPSession(page);
+          session.send('Page.crash').catch(() => undefined);
+          await gone;
+        };
+        return { ...ofChromium(page), close: () => page.close(), kill };
+      },
+      close: () => browser.close(),
+    };
+  }
+  const driven = await (name === 'Firefox' ? openFirefox() : openWebKit());
+  const lasting = await driven.newTab(); // commands need a tab that is not closed
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(command: () => Promise<T>): Promise<T> => {
+    const done = last.then(command);
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    newTab: async () => {
+      const tab = await inTurn(async () => {
+        await driven.switchTo(lasting);
+        return driven.newTab();
+      });
+      const inTab = <T>(command: () => Promise<T>) =>
+        inTurn(async () => {
+          await driven.switchTo(tab);
+          return command();
+        });
+      const close = () => inTab(() => driven.closeTab());
+      return {
+        goto: (url) => inTab(() => driven.goto(url)),
+        evaluate: (run, ...parameters) => inTab(() => evaluate(driven, run, parameters)),
+        ...{ close, kill: close },
+      };
+    },
+    close: () => driven.close(),
+  };
+}
+
 async function openInChromium(): Promise<AnyPage> {
   const browser = await launchHeadlessShell();
-  const page = await browser.newPage();
+  return { ...ofChromium(await browser.newPage()), close: () => browser.close() };
+}
+
+function ofChromium(page: Page): Pick<AnyPage, 'goto' | 'evaluate'> {
   return {
     goto: async (url) => {
       await page.goto(url);
@@ -62,7 +129,6 @@ async function openInChromium(): Promise<AnyPage> {
         },
         [`(${run.toString()})`, parameters] as const,
       ),
-    close: () => browser.close(),
   };
 }
 

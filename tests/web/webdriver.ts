@@ -9,11 +9,16 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A browser with one page. */
+/** A browser, which begins with one page. Commands go to the tab that was switched to. */
 export interface Driven {
   goto(url: string): Promise<void>;
   /** Runs a function body in the page; its last argument is a callback for the answer (JSON). */
   executeAsync(script: string, args: unknown[]): Promise<unknown>;
+  /** Opens another tab, and returns its handle. */
+  newTab(): Promise<string>;
+  switchTo(tab: string): Promise<void>;
+  /** Closes the tab that was switched to. */
+  closeTab(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,6 +69,16 @@ export async function openFirefox(extension?: { folder: string; id: string }): P
         const params = { script, args: scriptArgs };
         return (await marionette.send('WebDriver:ExecuteAsyncScript', params)).value;
       },
+      newTab: async () => {
+        const opened = await marionette.send('WebDriver:NewWindow', { type: 'tab' });
+        return (opened as { handle: string }).handle;
+      },
+      switchTo: async (handle) => {
+        await marionette.send('WebDriver:SwitchToWindow', { handle });
+      },
+      closeTab: async () => {
+        await marionette.send('WebDriver:CloseWindow', {});
+      },
     };
   });
 }
@@ -106,6 +121,16 @@ export async function openWebKit(): Promise<Driven> {
         await send(`${session}/url`, { url });
       },
       executeAsync: (script, args) => send(`${session}/execute/async`, { script, args }),
+      newTab: async () => {
+        const opened = await send(`${session}/window/new`, { type: 'tab' });
+        return (opened as { handle: string }).handle;
+      },
+      switchTo: async (handle) => {
+        await send(`${session}/window`, { handle });
+      },
+      closeTab: async () => {
+        await webDriver(port, `${session}/window`, undefined, 'DELETE');
+      },
     };
   });
 }
@@ -230,11 +255,15 @@ class Marionette {
   }
 }
 
-/** Sends a request to WebDriver's HTTP server: POST with a body, GET without one. */
-function webDriver(port: number, path: string, body: unknown): Promise<unknown> {
+/** Sends a request to WebDriver's HTTP server. */
+function webDriver(
+  port: number,
+  path: string,
+  body: unknown,
+  method = body === undefined ? 'GET' : 'POST',
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
     // fetch() would give up on an answer that takes longer than five minutes.
-    const method = body === undefined ? 'GET' : 'POST';
     const sent = request({ host: '127.0.0.1', port, path, method }, (response) => {
       let text = '';
       response.setEncoding('utf8');
