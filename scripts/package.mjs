@@ -46,11 +46,13 @@ async function buildModules() {
   const { rolldown } = await import('rolldown');
   const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element', 'markdown', 'here'];
   const names = ['index', ...entries.map((entry) => `${entry}/index`), 'worker/worker'];
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const bundle = await rolldown({
     cwd: root,
     input: Object.fromEntries(names.map((name) => [name, `web/src/${name}.ts`])),
     platform: 'neutral',
     external: [/^node:/, 'react', oneThread],
+    transform: { define: { kingletVersion: JSON.stringify(version) } },
   });
   await bundle.write({
     ...{ dir: 'dist', format: 'es', sourcemap: true },

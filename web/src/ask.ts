@@ -1,5 +1,5 @@
 import type { PostedRequest } from './protocol.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { Client } from './worker-client.ts';
 
 /** A whole answer in JSON, or the server-sent events of a stream: each text has whole ones. */
 export type ApiAnswer =
@@ -10,7 +10,7 @@ export type ApiAnswer =
  * ends the stream, with the signal's reason or a KingletError that is not the request's fault.
  */
 export function ask(
-  client: WorkerClient,
+  client: Client,
   session: number,
   request: PostedRequest,
   signal: AbortSignal | undefined,

@@ -37,6 +37,8 @@ export const errorCodes = {
   cache_corrupt: 'a cached file differs from its checksums',
   disposed: 'the model was used after dispose()',
   worker_crashed: 'the worker died; load the model again',
+  host_gone:
+    'the tab that ran the shared model is gone, and this cannot go on in another; call again',
   worker_unavailable: "the package's worker or engine was not found at its address",
   unsupported_environment: 'this browser or runtime lacks something the package needs',
 } as const;

@@ -4,6 +4,8 @@ import { asyncDispose, dispose } from './dispose.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
 import { loadInWorker } from './load-in-worker.ts';
+import { loadShared } from './load-shared.ts';
+import type { LoadedShared } from './load-shared.ts';
 import {
   chatPromptOptionNames,
   checkedDocuments,
@@ -42,16 +44,16 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { Client } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
 /** A loaded model. It has its worker, or its engine in this thread, until {@link dispose}. */
 export class Kinglet {
   readonly info: ModelInfo;
-  readonly #client: WorkerClient;
+  readonly #client: Client;
   readonly #session: Session;
 
-  private constructor(client: WorkerClient, info: ModelInfo, session: Session) {
+  private constructor(client: Client, info: ModelInfo, session: Session) {
     this.#client = client;
     this.#session = session;
     this.info = info;
@@ -83,10 +85,12 @@ export class Kinglet {
     const place = workerPlace(options);
     const sources = postedSources(source, options);
     options.signal?.throwIfAborted();
-    const loading = loadInWorker(start, place, sources, posted, options);
-    const { client, loaded } = await withHubHint(loading, source);
-    const { info, session, cancelledIds } = loaded;
-    if (info.runtime.worker === 'own') client.watchCancelled(cancelledIds);
+    const load = options.shared ? loadShared : loadInWorker;
+    const { client, loaded } = await withHubHint<LoadedShared>(
+      load(start, place, sources, posted, options),
+      source,
+    );
+    const { info, session } = loaded;
     return new Kinglet(client, info, new Session(client, info, session));
   }
 
@@ -265,7 +269,10 @@ export class Kinglet {
     return this.#client.ask(call, takes, { signal, onNotice: onProgress });
   }
 
-  /** Ends the worker and frees its memory. Calls that still run reject with `disposed`. */
+  /**
+   * Ends the worker and frees its memory; a shared model's when no other tab uses it. Calls that still
+   * run reject with `disposed`.
+   */
   dispose(): void {
     this.#client.close(new KingletError('disposed', 'the model has been disposed of'));
   }

@@ -1,4 +1,4 @@
-// Lets a page notice that its worker has ended. Browsers send no event when they end a worker,
+// Lets a page notice that its worker has ended, and tabs that share a model notice each other's end. Browsers send no event when they end a worker,
 // because memory is short or somebody asks for it, but they release the locks that it held.
 
 export interface LifeSign {
@@ -8,21 +8,27 @@ export interface LifeSign {
 }
 
 /**
- * For the worker: posts the name of a lock that it holds. Does nothing where there are no locks, as
- * in pages without HTTPS, or where they are denied, as in sandboxed frames.
+ * For one who may end: posts the name of a lock that it holds, and returns what releases it. Does
+ * nothing where there are no locks, as in pages without HTTPS, or where they are denied, as in
+ * sandboxed frames.
  */
-export function giveLifeSign(post: (sign: LifeSign) => void): void {
+export function giveLifeSign(post: (sign: LifeSign) => void): () => void {
   const { locks } = navigator as { locks?: LockManager };
-  if (!locks) return;
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  if (!locks) return release;
   const lock = `kinglet-worker:${crypto.randomUUID()}`;
   const hold = () => {
     post({ type: 'alive', lock });
-    return new Promise<never>(() => undefined);
+    return released;
   };
   locks.request(lock, hold).catch(() => undefined);
+  return release;
 }
 
-/** For the page: calls `onEnd` when the worker has ended for any reason. */
-export function watchLife({ lock }: LifeSign, onEnd: () => void): void {
-  void navigator.locks.request(lock, onEnd);
+/** For the other side: calls `onEnd` when it has ended for any reason, unless the signal aborts. */
+export function watchLife({ lock }: LifeSign, onEnd: () => void, signal?: AbortSignal): void {
+  navigator.locks.request(lock, signal ? { signal } : {}, onEnd).catch(() => undefined);
 }

@@ -1,6 +1,6 @@
-// Loads a model, or inspects a file, in a worker of its own. If the engine's threads do not start, it loads again with
-// fewer: in Firefox, a worker that starts another may hang forever while developer tools or test
-// drivers watch its workers.
+// Loads a model, or inspects a file, in a worker of its own. If the engine's threads do not start,
+// it loads again with fewer: in Firefox, a worker that starts another may hang forever while
+// developer tools or test drivers watch its workers.
 import { KingletError } from './errors.ts';
 import type {
   AnswerOf,
@@ -41,7 +41,9 @@ export async function loadInWorker(
 ): Promise<LoadedInWorker> {
   const asked = await askForModel('load', start, place, sources, options, listeners);
   const { client, answer: loaded } = asked;
-  if (asked.nSilent > 0) noteSilence(loaded.info.runtime);
+  const { runtime } = loaded.info;
+  if (runtime.worker === 'own') client.watchCancelled(loaded.cancelledIds);
+  if (asked.nSilent > 0) noteSilence(runtime);
   return { client, loaded };
 }
 

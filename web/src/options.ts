@@ -181,7 +181,7 @@ export function postedLoadOptions(
   refuseUnknown(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
-    ...['workerUrl', 'engineUrl', 'blobWorker', 'worker'],
+    ...['workerUrl', 'engineUrl', 'blobWorker', 'worker', 'shared'],
     'embeddingTables',
     ...['chatTemplate', 'mmproj', 'prepared', 'keepPrompts'],
   ]);
@@ -195,6 +195,7 @@ export function postedLoadOptions(
     options.chatTemplate === undefined
       ? undefined
       : checkedText(options.chatTemplate, 'chatTemplate');
+  checkedFlag('shared', options.shared ?? false);
   checkedNumber('stallTimeout', stallTimeout, { min: 1, max: maxInt32 });
   const spareMemory = options.spareMemory ?? 2 ** 28;
   checkedNumber('spareMemory', spareMemory, { min: 0, max: 2 ** 32 });

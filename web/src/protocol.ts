@@ -218,6 +218,12 @@ export interface Calls {
     LoadNotice
   >;
   newSession: Call<PostedSessionOptions, MadeSession>;
+  /** Lets other tabs use the loaded model: they find it on the channel of this name. */
+  share: Call<{ name: string }, null>;
+  /** For another tab: what the model's own tab was answered. It makes its sessions itself. */
+  join: Call<null, LoadedAnswer>;
+  /** Answered when no other tab uses the model; from then on, none can. */
+  leave: Call<null, null>;
   generate: Call<
     InSession & { prompt: PostedPrompt; options: PostedGenerateOptions },
     GenerationResult,
@@ -280,3 +286,18 @@ export type WorkerMessage =
   | { type: 'failed'; id: number; code: KingletErrorCode; message: string }
   /** The engine trapped: its state is unknown, and the worker must be ended. */
   | { type: 'crashed'; message: string };
+
+/** On the channel where tabs find the worker that runs a shared model. */
+export type SharingMessage =
+  /** From the worker: it can be joined. `lock`: held as long as it lives. */
+  | { type: 'hosting'; lock: string }
+  /** From the page that loads the model. */
+  | { type: 'progress'; progress: LoadProgress }
+  /** From another tab that wants to join; its lock is also the name of its channel. */
+  | { type: 'guest'; lock: string };
+
+/** The first message to a guest. `lock`: held as long as the worker lives. */
+export interface Welcome {
+  type: 'welcome';
+  lock: string;
+}

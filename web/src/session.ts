@@ -29,7 +29,7 @@ import type {
   ModelInfo,
   SessionInfo,
 } from './types.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { Client } from './worker-client.ts';
 
 type Prompt = string | ArrayLike<number> | Conversation;
 
@@ -45,11 +45,11 @@ export class Session {
   /** The size of the context, and how it is stored. */
   readonly info: SessionInfo;
   readonly #model: ModelInfo;
-  readonly #client: WorkerClient;
+  readonly #client: Client;
   readonly #id: number;
 
   /** @internal */
-  constructor(client: WorkerClient, model: ModelInfo, { id, info }: MadeSession) {
+  constructor(client: Client, model: ModelInfo, { id, info }: MadeSession) {
     this.#client = client;
     this.#id = id;
     this.#model = model;

@@ -109,6 +109,14 @@ export interface LoadOptions extends HubOptions {
    */
   worker?: 'own' | 'here' | (() => Worker) | undefined;
   /**
+   * Share the model with the origin's other tabs that load the same files with the same options (except
+   * how they are fetched): the first one's worker runs it for all, and when that tab is closed, another
+   * takes over. The files must be URLs. `info.runtime.shared` says what this tab is. A call that cannot
+   * go on in the other tab rejects with `host_gone`. Where tabs cannot find each other, the model is
+   * loaded for this one alone, and `onWarning` gets `unsupported_environment`. Default false.
+   */
+  shared?: boolean | undefined;
+  /**
    * A chat template to use instead of the file's: a Jinja program, like `chat_template` in a
    * `tokenizer_config.json`. Rejects with `unsupported_feature` if it cannot be read.
    */
@@ -410,6 +418,11 @@ export interface ModelInfo {
     singleThreadReason: SingleThreadReason | undefined;
     /** If the reason is `not_isolated`: what would allow threads in this browser, in words. */
     threadsRemedy: string | undefined;
+    /**
+     * With {@link LoadOptions.shared}: whether this tab's worker runs the model (`host`) or another's
+     * (`guest`). Changes when the host is closed. Undefined: the model is not shared.
+     */
+    shared?: 'host' | 'guest' | undefined;
   };
 }
 

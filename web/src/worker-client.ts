@@ -13,7 +13,7 @@ import type {
 import { WantedSigns } from './wanted-signs.ts';
 import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './worker-link.ts';
 
-type Unanswered = Exclude<ClientMessage, { id: number }>;
+export type Unanswered = Exclude<ClientMessage, { id: number }>;
 
 export interface CallListener<Name extends CallName> {
   /** Called before the answer. */
@@ -30,55 +30,27 @@ interface AskOptions<Name extends CallName> {
   onNotice?: ((notice: NoticeOf<Name>) => void) | undefined;
 }
 
-export class WorkerClient {
-  #link: WorkerLink | undefined;
-  #closedBy: KingletError | undefined;
-  #cancelledIds: Uint32Array<SharedArrayBuffer> | undefined;
-  #signs: WantedSigns | undefined;
-  #nextId = 1;
-  readonly #pending = new Map<number, AnyListener>();
-
-  static async start(startWorker: StartWorker, place: WorkerPlace): Promise<WorkerClient> {
-    const client = new WorkerClient();
-    const listener: WorkerListener = {
-      onMessage: (message) => {
-        client.#receive(message);
-      },
-      onCrash: (message) => {
-        client.#crash(message);
-      },
-      onUnavailable: (message) => {
-        client.close(new KingletError('worker_unavailable', message));
-      },
-    };
-    client.#link = await startWorker(listener, place);
-    return client;
-  }
-
+/** Answers calls. */
+export abstract class Client {
   /** Posts a call and returns its id. All errors, even of a closed worker, go to the listener. */
-  call<Name extends CallName>(
+  abstract call<Name extends CallName>(
     call: Name,
     takes: TakesOf<Name>,
     listener: CallListener<Name>,
-    transfer: Transferable[] = [],
-  ): number {
-    const id = this.#nextId++;
-    if (this.#closedBy || !this.#link) {
-      listener.onError(this.#closedBy);
-      return id;
-    }
-    this.#pending.set(id, listener);
-    this.#link.setBusy(true);
-    try {
-      const sign = this.#signs?.put(id);
-      this.#link.post({ type: 'call', id, call, takes, sign } as CallMessage, transfer);
-    } catch (error) {
-      this.#settle(id);
-      const message = `this cannot be sent to the worker: ${messageOf(error)}`;
-      listener.onError(new KingletError('invalid_argument', message));
-    }
-    return id;
-  }
+    transfer?: Transferable[],
+  ): number;
+
+  /** Posts a message that has no answer, unless the worker is closed. */
+  abstract post(message: Unanswered): void;
+
+  /** Asks the worker to end a call, which then answers as usual. */
+  abstract cancel(target: number): void;
+
+  /** Cancels a call without waiting. Its listener is not called any more. */
+  abstract abandon(target: number): void;
+
+  /** Ends the worker, which frees its memory, and rejects the pending calls. */
+  abstract close(reason: KingletError): void;
 
   /**
    * Posts a call and returns its answer. If the signal aborts, this cancels the call and rejects with
@@ -112,13 +84,63 @@ export class WorkerClient {
       });
     });
   }
+}
 
-  /** Posts a message that has no answer, unless the worker is closed. */
+export class WorkerClient extends Client {
+  /** Called once, when the worker has ended or was ended, before the pending calls are rejected. */
+  onClosed: (reason: KingletError) => void = () => undefined;
+  #link: WorkerLink | undefined;
+  #closedBy: KingletError | undefined;
+  #cancelledIds: Uint32Array<SharedArrayBuffer> | undefined;
+  #signs: WantedSigns | undefined;
+  #nextId = 1;
+  readonly #pending = new Map<number, AnyListener>();
+
+  static async start(startWorker: StartWorker, place: WorkerPlace): Promise<WorkerClient> {
+    const client = new WorkerClient();
+    const listener: WorkerListener = {
+      onMessage: (message) => {
+        client.#receive(message);
+      },
+      onCrash: (message) => {
+        client.#crash(message);
+      },
+      onUnavailable: (message) => {
+        client.close(new KingletError('worker_unavailable', message));
+      },
+    };
+    client.#link = await startWorker(listener, place);
+    return client;
+  }
+
+  call<Name extends CallName>(
+    call: Name,
+    takes: TakesOf<Name>,
+    listener: CallListener<Name>,
+    transfer: Transferable[] = [],
+  ): number {
+    const id = this.#nextId++;
+    if (this.#closedBy || !this.#link) {
+      listener.onError(this.#closedBy);
+      return id;
+    }
+    this.#pending.set(id, listener);
+    this.#link.setBusy(true);
+    try {
+      const sign = this.#signs?.put(id);
+      this.#link.post({ type: 'call', id, call, takes, sign } as CallMessage, transfer);
+    } catch (error) {
+      this.#settle(id);
+      const message = `this cannot be sent to the worker: ${messageOf(error)}`;
+      listener.onError(new KingletError('invalid_argument', message));
+    }
+    return id;
+  }
+
   post(message: Unanswered): void {
     if (!this.#closedBy) this.#link?.post(message);
   }
 
-  /** Asks the worker to end a call, which then answers as usual. */
   cancel(target: number): void {
     const ids = this.#cancelledIds;
     if (ids) Atomics.store(ids, target % ids.length, target);
@@ -135,19 +157,18 @@ export class WorkerClient {
     else this.#signs = new WantedSigns();
   }
 
-  /** Cancels a call without waiting. Its listener is not called any more. */
   abandon(target: number): void {
     this.#settle(target);
     this.cancel(target);
   }
 
-  /** Ends the worker, which frees its memory, and rejects the pending calls. */
   close(reason: KingletError): void {
     if (this.#closedBy) return;
     this.#closedBy = reason;
     this.#cancelledIds = undefined; // it keeps the engine's memory alive
     this.#signs?.removeAll();
     this.#link?.terminate();
+    this.onClosed(reason);
     const listeners = [...this.#pending.values()];
     this.#pending.clear();
     for (const listener of listeners) listener.onError(reason);

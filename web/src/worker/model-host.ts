@@ -41,6 +41,7 @@ import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
 import { EngineLoop } from './engine-loop.ts';
 import { FileCache } from './cached-download.ts';
+import { Guests } from './guests.ts';
 import { HeaderReader, putAside } from './header-reader.ts';
 import { listed, named } from './hub-listing.ts';
 import { accessTo, engineOptions, estimateModel, loadModel } from './load-model.ts';
@@ -117,6 +118,8 @@ export class ModelHost {
   readonly #environment: HostEnvironment;
   readonly #closing = new AbortController();
   #loaded: LoadedModel | undefined;
+  #loadedAnswer: AnswerOf<'load'> | undefined;
+  #guests: Guests | undefined;
   readonly #sessions = new Map<number, HostedSession>();
   /** The running or waiting calls by their ids, with their signs. Cancelling removes a call. */
   readonly #wanted = new Map<number, WantedSign | undefined>();
@@ -126,6 +129,21 @@ export class ModelHost {
     inspect: (takes, work) => this.#inspect(takes, work),
     estimate: (takes, work) => this.#estimate(takes, work),
     newSession: (options, { id }) => this.#newSession(id, options),
+    share: ({ name }) => {
+      this.#guests ??= new Guests(name, (message, post) => {
+        this.receive(message, post);
+      });
+      return null;
+    },
+    join: () => {
+      const answer = this.#loadedAnswer;
+      if (!answer) throw noModel();
+      return { ...answer, cancelledIds: undefined };
+    },
+    leave: async () => {
+      await this.#guests?.whenEmpty();
+      return null;
+    },
     generate: this.#inTurn(({ engine }, takes, work) =>
       runGeneration({
         ...{ ...this.#ready(), ...takes, ...work, session: engine },
@@ -167,8 +185,9 @@ export class ModelHost {
     this.#environment = environment;
   }
 
-  receive(message: ClientMessage): void {
-    if (message.type === 'call') void this.#answer(message);
+  /** `post`: takes the answers, if they are not for the host's own page. */
+  receive(message: ClientMessage, post = this.#environment.post): void {
+    if (message.type === 'call') void this.#answer(message, post);
     else if (message.type === 'closeSession') this.#close(message.session);
     else this.#wanted.delete(message.target);
   }
@@ -179,6 +198,7 @@ export class ModelHost {
    */
   close(): void {
     this.#closing.abort(new KingletError('cancelled', 'the model is not wanted any more'));
+    this.#guests?.close();
     this.#wanted.clear();
     for (const session of this.#sessions.values()) session.isClosed = true;
     this.#sessions.clear();
@@ -189,18 +209,20 @@ export class ModelHost {
    * Posts the answer to a call. KingletErrors are posted as answers, too. Any other error means that
    * the engine crashed, because it never throws while it is sound.
    */
-  async #answer<Name extends CallName>({
-    id,
-    call,
-    takes,
-    sign,
-  }: {
-    id: number;
-    call: Name;
-    takes: TakesOf<Name>;
-    sign?: WantedSign | undefined;
-  }): Promise<void> {
-    const { post } = this.#environment;
+  async #answer<Name extends CallName>(
+    {
+      id,
+      call,
+      takes,
+      sign,
+    }: {
+      id: number;
+      call: Name;
+      takes: TakesOf<Name>;
+      sign?: WantedSign | undefined;
+    },
+    post: HostEnvironment['post'],
+  ): Promise<void> {
     this.#wanted.set(id, sign);
     try {
       const answer = await this.#handlers[call](takes, {
@@ -213,11 +235,14 @@ export class ModelHost {
       // States are large: they are transferred, not copied.
       post({ type: 'answer', id, answer }, answer instanceof Uint8Array ? [answer.buffer] : []);
     } catch (error) {
-      post(
-        error instanceof KingletError
-          ? { type: 'failed', id, code: error.code, message: error.message }
-          : { type: 'crashed', message: messageOf(error) },
-      );
+      if (error instanceof KingletError) {
+        post({ type: 'failed', id, code: error.code, message: error.message });
+      } else {
+        const crashed = { type: 'crashed', message: messageOf(error) } as const;
+        post(crashed);
+        // The worker's own page ends it.
+        if (post !== this.#environment.post) this.#environment.post(crashed);
+      }
     } finally {
       this.#wanted.delete(id);
     }
@@ -266,7 +291,7 @@ export class ModelHost {
   }
 
   #ready(): LoadedModel {
-    if (!this.#loaded) throw new KingletError('invalid_argument', 'no model is loaded');
+    if (!this.#loaded) throw noModel();
     return this.#loaded;
   }
 
@@ -425,7 +450,8 @@ export class ModelHost {
     const { hereReason } = this.#environment;
     const described = describe(model, session.info, running, templates, hereReason);
     const info = { name, ...described, images };
-    return { info, session, cancelledIds: this.#noticeCancelled(running.engine) };
+    const cancelledIds = this.#noticeCancelled(running.engine);
+    return (this.#loadedAnswer = { info, session, cancelledIds });
   }
 
   /** Measures how many tokens of a prompt are computed in a second, in a session of its own. */
@@ -610,6 +636,10 @@ async function keepPrompts(
 /** Names a prepared state for warnings. */
 function nameOf(source: PostedSource | undefined, index: number): string {
   return source?.kind === 'url' ? source.url : `prepared[${String(index)}]`;
+}
+
+function noModel(): KingletError {
+  return new KingletError('invalid_argument', 'no model is loaded');
 }
 
 /** Of models that do not generate text. */
