@@ -11,7 +11,16 @@ rmSync(cache, { recursive: true, force: true });
 
 // The files that took longest when all were measured, half a minute or more each; longest first.
 const longFiles = [
-  ...['storm', 'faults', 'demo-layout', 'threads', 'untrusted-messages', 'api-corpus', 'loading'],
+  ...[
+    'shared',
+    'storm',
+    'faults',
+    'demo-layout',
+    'threads',
+    'untrusted-messages',
+    'api-corpus',
+    'loading',
+  ],
   ...['demo-features', 'demo-conversations', 'demo-pictures', 'demo-quality', 'options'],
   ...['examples', 'recipes', 'cache', 'package', 'demo-search', 'real-files', 'guide'],
 ];
