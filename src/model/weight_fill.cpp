@@ -137,9 +137,10 @@ Status WeightFill::finish() {
   const auto bad = std::find_if(matrices_.begin(), matrices_.end(),
                                 [](const Matrix& matrix) { return matrix.bad_block.has_value(); });
   if (bad == matrices_.end()) return {};
-  return Error{ErrorCode::not_finite, cat("tensor ", bad->name, " contains NaN or infinity at weight ",
-                                          *bad->bad_block * dtype_info(bad->rows.type).block_size,
-                                          ": the file is damaged")};
+  return Error{
+      ErrorCode::not_finite,
+      cat("tensor ", bad->name, " contains NaN or infinity at weight ",
+          *bad->bad_block * dtype_info(bad->rows.type).block_size, ": the file is damaged")};
 }
 
 Status WeightFill::hash_stored(const StoredRows& rows) {

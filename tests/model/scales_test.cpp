@@ -110,8 +110,9 @@ TEST(Nvfp4, AMissingScaleIsOne) {
 TEST(Nvfp4, BadScalesAreRefusedByName) {
   expect_error(with_tensor("blk.1.ffn_up.scale", {2}, {1, 1}), ErrorCode::wrong_shape,
                "tensor blk.1.ffn_up.scale has shape [2], expected [1]");
-  expect_error(with_tensor("blk.1.ffn_up.scale", {1}, {NAN}), ErrorCode::not_finite,
-               "tensor blk.1.ffn_up.scale contains NaN or infinity at weight 0: the file is damaged");
+  expect_error(
+      with_tensor("blk.1.ffn_up.scale", {1}, {NAN}), ErrorCode::not_finite,
+      "tensor blk.1.ffn_up.scale contains NaN or infinity at weight 0: the file is damaged");
   expect_error(with_tensor("blk.1.ffn_up.input_scale", {3}, {1, 1, 1}), ErrorCode::wrong_shape,
                "tensor blk.1.ffn_up.input_scale has shape [3], expected [1]");
   // Embeddings are looked up, not multiplied.
