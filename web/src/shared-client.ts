@@ -33,7 +33,7 @@ interface SharedCall {
   sent: { to: Member; id: number } | undefined;
   isCancelled: boolean;
   /** The tokens of the pieces that were passed on, and how many of them still come again. */
-  told: number[];
+  passed: number[];
   nRepeated: number;
   /** Whether something was passed on that would not come again. */
   isUnique: boolean;
@@ -110,7 +110,7 @@ export class SharedClient extends Client {
     const shared: SharedCall = {
       ...{ call, takes, listener },
       ...{ nSent: 0, sent: undefined, isCancelled: false },
-      ...{ told: [], nRepeated: 0, isUnique: false },
+      ...{ passed: [], nRepeated: 0, isUnique: false },
     };
     this.#calls.set(id, shared);
     void this.#send(id, shared);
@@ -189,7 +189,7 @@ export class SharedClient extends Client {
     const { client } = member;
     const sending = { hasFailed: false };
     call.nSent += 1;
-    call.nRepeated = call.told.length;
+    call.nRepeated = call.passed.length;
     const takes = session === undefined ? call.takes : { ...call.takes, session };
     const sent = client.call(call.call, takes, {
       onNotice: (notice) => {
@@ -222,7 +222,7 @@ export class SharedClient extends Client {
     return client.ask('tokens', { session }).then(note, () => undefined); // it was closed
   }
 
-  /** Passes on what a call tells; after it was sent again, only what is new. */
+  /** Passes on what a call reports; after it was sent again, only what is new. */
   #pass(id: number, call: SharedCall, notice: NoticeOf<CallName>): void {
     if (this.#calls.get(id) !== call) return;
     if (call.call === 'ask') call.isUnique = true;
@@ -231,20 +231,20 @@ export class SharedClient extends Client {
       // The ids of calls of tools are made up.
       if (piece.toolCalls) call.isUnique = true;
       if (call.nRepeated > 0) {
-        const expected = call.told[call.told.length - call.nRepeated--];
+        const expected = call.passed[call.passed.length - call.nRepeated--];
         if (piece.token === expected) return;
         this.cancel(id);
         this.#taken(id)?.listener.onError(hostGone());
         return;
       }
-      call.told.push(piece.token);
+      call.passed.push(piece.token);
     }
     call.listener.onNotice?.(notice as never);
   }
 
   #answer(id: number, call: SharedCall, member: Member, answer: unknown): void {
     if (!this.#taken(id)) return;
-    let told = answer;
+    let result = answer;
     if (call.call === 'newSession' || call.call === 'fork') {
       const made = answer as AnswerOf<'newSession'>;
       const parent = this.#sessionOf(call);
@@ -253,9 +253,9 @@ export class SharedClient extends Client {
         ...{ options, tokens: parent?.tokens ?? new Int32Array() },
         ...{ made: { by: member, id: Promise.resolve(made.id) }, brokenBy: undefined },
       });
-      told = { ...made, id };
+      result = { ...made, id };
     }
-    call.listener.onAnswer(told);
+    call.listener.onAnswer(result);
   }
 
   /** Sends a call again whose worker is gone, if it can go on; otherwise it gets the error. */

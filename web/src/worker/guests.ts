@@ -106,18 +106,18 @@ class Guest {
     const { id, call } = message;
     const own = this.#newId();
     this.#running.set(id, own);
-    this.#receive({ ...message, id: own }, (told) => {
-      if (told.type === 'crashed') {
-        this.post(told);
+    this.#receive({ ...message, id: own }, (reply) => {
+      if (reply.type === 'crashed') {
+        this.post(reply);
         return;
       }
-      if (told.type !== 'notice') this.#running.delete(id);
-      if (told.type === 'answer' && (call === 'newSession' || call === 'fork')) {
-        const session = (told.answer as MadeSession).id;
+      if (reply.type !== 'notice') this.#running.delete(id);
+      if (reply.type === 'answer' && (call === 'newSession' || call === 'fork')) {
+        const session = (reply.answer as MadeSession).id;
         this.#sessions.add(session);
         if (this.#isClosed) this.#closeSession(session);
       }
-      this.post({ ...told, id });
+      this.post({ ...reply, id });
     });
   }
 
