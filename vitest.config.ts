@@ -44,6 +44,7 @@ export default defineConfig({
   resolve: {
     alias: {
       'kinglet/ai-sdk': fileURLToPath(new URL('./dist/ai-sdk/index.js', import.meta.url)),
+      'kinglet/catalogue': fileURLToPath(new URL('./dist/catalogue/index.js', import.meta.url)),
       'kinglet/element': fileURLToPath(new URL('./dist/element/index.js', import.meta.url)),
       'kinglet/here': fileURLToPath(new URL('./dist/here/index.js', import.meta.url)),
       'kinglet/markdown': fileURLToPath(new URL('./dist/markdown/index.js', import.meta.url)),

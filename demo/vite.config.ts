@@ -23,6 +23,7 @@ export default {
   base: './', // deployable under any path
   resolve: {
     alias: {
+      'kinglet/catalogue': here('../dist/catalogue/index.js'),
       'kinglet/markdown': here('../dist/markdown/index.js'),
       kinglet: here('../dist/index.js'),
     },

@@ -44,7 +44,16 @@ const oneThread = '#engine-of-one-thread';
  */
 async function buildModules() {
   const { rolldown } = await import('rolldown');
-  const entries = ['ai-sdk', 'openai', 'prompt-api', 'react', 'element', 'markdown', 'here'];
+  const entries = [
+    'ai-sdk',
+    'catalogue',
+    'openai',
+    'prompt-api',
+    'react',
+    'element',
+    'markdown',
+    'here',
+  ];
   const names = ['index', ...entries.map((entry) => `${entry}/index`), 'worker/worker'];
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const bundle = await rolldown({

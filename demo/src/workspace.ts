@@ -72,11 +72,18 @@ export async function openModel(choice: ModelChoice): Promise<boolean> {
     opened.value?.kinglet.dispose();
     followModel(kinglet.info);
     const isOwn = addressOf(choice.source) === undefined;
+    if (!isOwn && choice.source !== embedded.source) keepDownloads();
     const name = isOwn ? choice.name : kinglet.info.name || choice.name;
     opened.value = { choice, name, kinglet, session };
     return true;
   });
   return isOpen ?? false;
+}
+
+/** Asks the browser not to delete the models when it needs space. */
+function keepDownloads(): void {
+  const { storage } = navigator as { storage?: StorageManager }; // only on HTTPS and localhost
+  void storage?.persist();
 }
 
 /** Loads a model with the given kernels; the other options come from the settings. */

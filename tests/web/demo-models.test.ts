@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { firstChatModels } from '../../demo/src/catalogue.ts';
-import type { KnownModel } from '../../demo/src/catalogue.ts';
+import type { ChatModel } from '../../dist/catalogue/index.js';
 import type { Site } from './demo-page.ts';
 import { accessibilityFaults, answered, ask, openPage, openPanel, openSite } from './demo-page.ts';
 import { startFaultyServer } from './faulty-server.ts';
@@ -227,7 +227,7 @@ function chatModel(): Buffer {
   return Buffer.from(withChatTemplate(readFileSync(storyModel), template));
 }
 
-function pathOf({ address }: KnownModel): string {
+function pathOf({ address }: ChatModel): string {
   const [owner, repo, ...file] = address.slice('hf:'.length).split('/');
   return `/${owner!}/${repo!}/resolve/main/${file.join('/')}`;
 }

@@ -4,7 +4,7 @@ import { Kinglet } from 'kinglet';
 import type { ChatMessage, ContentPart } from 'kinglet';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { seeingModels } from '../../demo/src/catalogue.ts';
+import { pictureModels } from '../../dist/catalogue/index.js';
 import type { Site } from './demo-page.ts';
 import {
   accessibilityFaults,
@@ -118,7 +118,7 @@ describe('a model that reads text only', () => {
 });
 
 describe('a model of the list that sees', () => {
-  const [known] = seeingModels;
+  const [known] = pictureModels;
   const pathOf = (address: string) => {
     const [owner, repo, file] = address.slice('hf:'.length).split('/');
     return `/${owner!}/${repo!}/resolve/main/${file!}`;
@@ -130,7 +130,7 @@ describe('a model of the list that sees', () => {
       hub.close();
     });
     hub.files.set(pathOf(known!.address), { bytes: textModel.buffer, etag: '"1"' });
-    hub.files.set(pathOf(known!.reader.address), { bytes: reader.buffer, etag: '"2"' });
+    hub.files.set(pathOf(known!.mmproj.address), { bytes: reader.buffer, etag: '"2"' });
     const page = await open(`&hub=${hub.url.replace(/\/$/, '')}`);
     await openPanel(page, 'models');
     await page.getByRole('button', { name: `Load ${known!.name}` }).click();

@@ -1,6 +1,6 @@
 // Which models this machine can probably run. Browsers report little about it, so these are only
 // hints.
-import type { KnownModel, SeeingModel } from '../catalogue.ts';
+import type { ChatModel, PictureModel } from 'kinglet/catalogue';
 import { bytes } from '../ui/format.ts';
 import { defaultMaxContext, defaultSeeingContext } from '../workspace.ts';
 
@@ -19,9 +19,9 @@ export function thisMachine(): Machine {
 }
 
 /** Approximate memory of a model in use, in bytes: its weights, and a context of usual length. */
-export function memoryNeeded(model: KnownModel | SeeingModel): number {
+export function memoryNeeded(model: ChatModel | PictureModel): number {
   const bytesOfFloat = 4;
-  const context = 'reader' in model ? defaultSeeingContext : defaultMaxContext;
+  const context = 'mmproj' in model ? defaultSeeingContext : defaultMaxContext;
   return model.bytes + model.kvNumbers * bytesOfFloat * context;
 }
 
@@ -32,7 +32,7 @@ export function memoryNeeded(model: KnownModel | SeeingModel): number {
 const slowBytesPerThread = 300e6;
 
 /** Why a model may be too much for the machine; undefined if it should run well. */
-export function hintFor(model: KnownModel, { nCores, memory }: Machine): string | undefined {
+export function hintFor(model: ChatModel, { nCores, memory }: Machine): string | undefined {
   const needed = memoryNeeded(model);
   // The system and other pages need memory too.
   if (memory !== undefined && needed > memory / 2) {
@@ -45,6 +45,6 @@ export function hintFor(model: KnownModel, { nCores, memory }: Machine): string 
 }
 
 /** The first of the models that suits the machine, or else the last. */
-export function firstFor(models: readonly KnownModel[], machine: Machine): KnownModel | undefined {
+export function firstFor(models: readonly ChatModel[], machine: Machine): ChatModel | undefined {
   return models.find((model) => !hintFor(model, machine)) ?? models.at(-1);
 }

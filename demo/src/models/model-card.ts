@@ -1,7 +1,7 @@
 // A model's card in the lists of models.
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { hubPage } from '../catalogue.ts';
+import { hubPage } from 'kinglet/catalogue';
 
 export interface Card {
   name: string;

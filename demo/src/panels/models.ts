@@ -3,8 +3,9 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { useFiles, useModel } from '../actions.ts';
 import { showAlert } from '../alert.ts';
-import { chatModels, seeingModels, storyModels, writingModels } from '../catalogue.ts';
-import type { HubModel, KnownModel, SeeingModel } from '../catalogue.ts';
+import { chatModels, pictureModels, storyModels } from 'kinglet/catalogue';
+import type { ChatModel, HubModel, PictureModel } from 'kinglet/catalogue';
+import { writingModels } from '../catalogue.ts';
 import { deleteKept, fileName, keptModels } from '../models/kept.ts';
 import type { KeptModel } from '../models/kept.ts';
 import { hintFor, memoryNeeded, thisMachine } from '../models/machine.ts';
@@ -48,7 +49,7 @@ function models(): TemplateResult {
     </ul>
     <h3>To ask about pictures</h3>
     <ul class="cards">
-      ${seeingModels.map(seeingCard)}
+      ${pictureModels.map(seeingCard)}
     </ul>
     <h3>To tell stories</h3>
     <ul class="cards">
@@ -87,12 +88,12 @@ function storyCard({ name, about, bytes: size, licence, address }: HubModel): Te
   });
 }
 
-function seeingCard(model: SeeingModel): TemplateResult {
-  const { bytes: total, reader } = model;
-  return chatCard(model, `${bytes(total)}, ${bytes(reader.bytes)} of it to see`);
+function seeingCard(model: PictureModel): TemplateResult {
+  const { bytes: total, mmproj } = model;
+  return chatCard(model, `${bytes(total)}, ${bytes(mmproj.bytes)} of it to see`);
 }
 
-function chatCard(model: KnownModel, size: string): TemplateResult {
+function chatCard(model: ChatModel, size: string): TemplateResult {
   const { name, about, licence, address } = model;
   const memory = `about ${bytes(memoryNeeded(model))} of memory`;
   return modelCard({

@@ -1,6 +1,6 @@
 // The embedding model: its name and facts, the progress of its load, or the models to choose from.
 import { html, render } from 'lit-html';
-import { embeddingModels } from '../catalogue.ts';
+import { embeddingModels } from 'kinglet/catalogue';
 import type { Loading } from '../loading.ts';
 import { modelCard } from '../models/model-card.ts';
 import { modelName } from '../models/own-files.ts';
