@@ -824,12 +824,12 @@ describe('quantize', () => {
       expect(stdout).toMatch(/^blk\.0\.attn_q\.weight\.counts +F32 +\[1\]/m);
       expect(stdout).not.toMatch(/^output|^token_embd/m);
       const before = readFileSync(matrix);
-      expect(measure(stories).stderr).toMatch(/exists: --force replaces it/);
+      expect(measure(stories).stderr).toMatch(/already exists: replace it with --force/);
       expect(measure(stories, '--force').stderr).toMatch(/^\d+ tokens, 42 matrices\n$/);
       expect(readFileSync(matrix).equals(before)).toBe(true);
       expectFailure(
         ['imatrix', '-m', stories, '-f', text, '-o', text, '--force'],
-        /the output, .* is the file that is read/,
+        /the output, .* is also the input: choose another name/,
       );
       expectFailure(
         ['imatrix', '-m', stories, '-f', file('Too short.'), '-o', newPath()],
@@ -883,7 +883,7 @@ describe('quantize', () => {
       },
     );
 
-    test('refuses what is no importance matrix of the model', () => {
+    test('refuses matrices that are not of the model', () => {
       const quantize = (model: string, by: string) => [
         ...['quantize', model, newPath(), 'Q4_K_M', '--imatrix', by],
       ];
@@ -896,7 +896,7 @@ describe('quantize', () => {
       expectFailure(quantize(f32, matrix), /importance matrix of another model/);
       expectFailure(
         [...['quantize', stories, matrix, 'Q2_K', '--force', '--imatrix', matrix]],
-        /is the file that is read/,
+        /is also the input: choose another name/,
       );
     });
   });
