@@ -75,7 +75,7 @@ class VisionModel {
   uint64_t identity() const { return encoder_.identity(0); }
 
  private:
-  VisionModel(BoundVision bound, Model encoder)
+  VisionModel(BoundVision&& bound, Model encoder)
       : config_(bound.config),
         patches_(bound.patches),
         output_(std::move(bound.output)),
