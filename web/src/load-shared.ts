@@ -1,10 +1,11 @@
 // Loads a model that all tabs of an origin share.
+import { keyOf } from './cache/store.ts';
 import { KingletError, messageOf } from './errors.ts';
 import { loadInWorker } from './load-in-worker.ts';
-import type { LoadedInWorker } from './load-in-worker.ts';
 import type { LoadedAnswer, PostedLoadOptions, PostedSource, PostedSources } from './protocol.ts';
 import { isNode } from './runtime.ts';
 import { SharedClient } from './shared-client.ts';
+import type { SeatEvents } from './shared-seat.ts';
 import type { LoadOptions } from './types.ts';
 import type { Client } from './worker-client.ts';
 import type { StartWorker, WorkerPlace } from './worker-link.ts';
@@ -29,13 +30,8 @@ export async function loadShared(
     onWarning?.(new KingletError('unsupported_environment', message));
     return loadInWorker(start, place, sources, posted, { ...listeners, signal });
   }
-  const load = (
-    ending: AbortSignal,
-    onProgressHere: LoadOptions['onProgress'],
-  ): Promise<LoadedInWorker> =>
-    loadInWorker(start, place, sources, posted, {
-      ...{ onProgress: onProgressHere, onWarning, signal: ending },
-    });
+  const load: SeatEvents['load'] = (ending, onProgress) =>
+    loadInWorker(start, place, sources, posted, { onProgress, onWarning, signal: ending });
   const name = await nameOf(sources, posted);
   signal?.throwIfAborted();
   const client = new SharedClient(name, {
@@ -85,9 +81,7 @@ async function nameOf(sources: PostedSources, options: PostedLoadOptions): Promi
   for (const source of [...sources, ...prepared, ...(mmproj ? [mmproj] : [])]) checkShared(source);
   const fetching = { headers: undefined, stallTimeout: undefined, engineUrl: undefined };
   const same = { ...options, ...fetching };
-  const bytes = new TextEncoder().encode(JSON.stringify([kingletVersion, sources, same]));
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-  return `kinglet-shared:${Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+  return `kinglet-shared:${await keyOf(JSON.stringify([kingletVersion, sources, same]))}`;
 }
 
 function checkShared(source: PostedSource): void {

@@ -7,9 +7,8 @@
 // Besides, kTokens says how many tokens a tile has (see woven_tile.h). A type whose kTokens chooses
 // panels also has
 //   Words              this type with codes as words, and what panel_matmul.h computes with them
-//   PanelVector        the type that panels multiply with: this one, or one with the same Codes
-//   whose
-//                      code they can share
+//   PanelVector        the type that panels multiply with: this one, or one with the same Codes,
+//                      whose code they can share
 //   load_two_steps     the words of the Codes of 8 columns
 //   splat_lane         a lane of an Int, copied to all lanes
 // and one that scores several keys at once, HalfLength, whole and transpose: see attention.h.
