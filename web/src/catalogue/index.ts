@@ -9,7 +9,7 @@ export interface HubModel {
   /** The size of its files. */
   bytes: number;
   licence: string;
-  /** The source for {@link Kinglet.load}: `hf:owner/repo/file`. */
+  /** The source for `Kinglet.load()`: `hf:owner/repo/file`. */
   address: string;
 }
 
@@ -19,7 +19,7 @@ export interface ChatModel extends HubModel {
   kvNumbers: number;
 }
 
-/** A model that also reads pictures, with a second file: the option `mmproj` of {@link Kinglet.load}. */
+/** A model that also reads pictures, with a second file: the option `mmproj` of `Kinglet.load()`. */
 export interface PictureModel extends ChatModel {
   mmproj: { address: string; bytes: number };
 }
