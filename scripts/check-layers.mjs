@@ -19,6 +19,7 @@ const allowed = {
   session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
   chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session'],
 };
+allowed.search = ['base', 'gguf', 'kernels', 'model', 'session', 'tensor', 'text'];
 allowed.answers = Object.keys(allowed);
 allowed.openai = Object.keys(allowed);
 const layers = Object.keys(allowed);

@@ -7,12 +7,12 @@
 namespace kinglet {
 
 void EncodingRun::advance() {
-  const Status status = advance_group();
-  if (!status.ok()) {
-    finish(status.error());
-  } else if (rows_.size() == jobs_.front().encoding.texts.size()) {
-    finish(std::move(rows_));
+  const size_t n_texts = jobs_.front().encoding.texts.size();
+  if (rows_.size() < n_texts) {
+    const Status status = advance_group();
+    if (!status.ok()) return finish(status.error());
   }
+  if (rows_.size() == n_texts) finish(std::move(rows_));
 }
 
 void EncodingRun::abandon(const Error& error) {

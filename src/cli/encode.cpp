@@ -39,7 +39,6 @@ TooLong too_long(const EncoderOptions& options) {
 // Computes the texts and calls print() with the row of each.
 template <class Print>
 Status print_rows_of(EncodingRun& run, const Encoding& encoding, const Print& print) {
-  if (encoding.texts.empty()) return {};
   Status status;
   const auto deliver = [&](const Result<Rows>& rows) {
     if (!rows.ok()) status = rows.error();
