@@ -51,6 +51,7 @@ export default defineConfig({
       'kinglet/openai': fileURLToPath(new URL('./dist/openai/index.js', import.meta.url)),
       'kinglet/prompt-api': fileURLToPath(new URL('./dist/prompt-api/index.js', import.meta.url)),
       'kinglet/react': fileURLToPath(new URL('./dist/react/index.js', import.meta.url)),
+      'kinglet/search': fileURLToPath(new URL('./dist/search/index.js', import.meta.url)),
       kinglet: fileURLToPath(new URL('./dist/index.js', import.meta.url)),
     },
   },

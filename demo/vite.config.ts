@@ -25,6 +25,7 @@ export default {
     alias: {
       'kinglet/catalogue': here('../dist/catalogue/index.js'),
       'kinglet/markdown': here('../dist/markdown/index.js'),
+      'kinglet/search': here('../dist/search/index.js'),
       kinglet: here('../dist/index.js'),
     },
   },

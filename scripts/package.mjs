@@ -50,6 +50,7 @@ async function buildModules() {
     'openai',
     'prompt-api',
     'react',
+    'search',
     'element',
     'markdown',
     'here',

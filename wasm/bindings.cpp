@@ -34,6 +34,7 @@
 #include "wasm/api.h"
 #include "wasm/prompt.h"
 #include "wasm/prompts.h"
+#include "wasm/search.h"
 #include "wasm/session.h"
 #include "wasm/values.h"
 #include "wasm/weight_loader.h"
@@ -221,6 +222,8 @@ class EngineModel {
     return success(val::null());
   }
 
+  val new_index(const val& options) const { return kinglet::new_index(loaded_, runner_, options); }
+
   // The pooling that makes one vector of a text.
   val vector_pooling() const {
     const auto pooling = kinglet::vector_pooling(loaded_->model.config());
@@ -370,6 +373,7 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("storePrompts", &EngineModel::store_prompts)
       .function("embeddingTokens", &EngineModel::embedding_tokens)
       .function("rankingTokens", &EngineModel::ranking_tokens)
+      .function("newIndex", &EngineModel::new_index)
       .function("encodeTexts", &EngineModel::encode_texts)
       .function("vectorPooling", &EngineModel::vector_pooling);
 

@@ -233,6 +233,80 @@ export interface EngineModel extends EngineHandle {
   ): EngineResult<null>;
   /** The pooling by which the file makes one vector of a text. */
   vectorPooling(): EngineResult<string>;
+  newIndex(options: EngineIndexOptions): EngineResult<EngineIndex>;
+}
+
+/** Undefined: as the model was trained. */
+export interface EngineIndexOptions {
+  /** For the prompts of known models. */
+  modelName: string;
+  queryPrompt: string | undefined;
+  passagePrompt: string | undefined;
+  pooling: string | undefined;
+  /** 0: all. */
+  dimensions: number;
+  passageTokens: number;
+}
+
+/** Documents with vectors of their passages. Calls take the ids of EngineGenerateOptions. */
+export interface EngineIndex {
+  settings(): {
+    queryPrompt: string;
+    passagePrompt: string;
+    pooling: string;
+    dimensions: number;
+  };
+  /** Adds or replaces a document. Passages that it had keep their vectors. */
+  put(id: string, content: string, info: string, call: number): EngineResult<EngineDocument>;
+  /** Adds or replaces a document that record() returned. */
+  load(record: Uint8Array): EngineResult<EngineDocument>;
+  remove(id: string): void;
+  record(id: string): EngineResult<Uint8Array<ArrayBuffer>>;
+  /** The text of a document; undefined if there is none. */
+  content(id: string): string | undefined;
+  /**
+   * Begins to compute at most `limit` pending passages of a document; advance() does it. The event is
+   * their number, which is 0 if none was pending.
+   */
+  compute(
+    id: string,
+    limit: number,
+    call: number,
+    onEvent: (event: EngineResult<number>) => void,
+  ): EngineResult<null>;
+  /**
+   * Begins a search; advance() does it. `withWords`: see SearchQuery::words. `among`: ids of documents.
+   */
+  search(
+    query: string,
+    limit: number,
+    withWords: boolean,
+    among: readonly string[] | undefined,
+    call: number,
+    onEvent: (event: EngineResult<EngineHit[]>) => void,
+  ): EngineResult<null>;
+  delete(): void;
+}
+
+export interface EngineDocument {
+  id: string;
+  /** The name of its record: 16 hexadecimal digits. */
+  key: string;
+  info: string;
+  nPassages: number;
+  /** Passages without a vector. */
+  nPending: number;
+  /** UTF-16 units of the text. */
+  nCharacters: number;
+}
+
+export interface EngineHit {
+  id: string;
+  score: number;
+  /** The passage, in UTF-16 units of the document's text. */
+  start: number;
+  end: number;
+  text: string;
 }
 
 export interface EngineConversation {

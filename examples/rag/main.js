@@ -1,6 +1,7 @@
-// Answers questions with what dropped text files say: an embedding model finds the passages that are
-// nearest to the question, and a chat model answers with them.
-import { Kinglet, similarity } from './kinglet/index.js';
+// Answers questions with what dropped text files say: an index, which stays in the browser, finds the
+// passages that are nearest to the question, and a chat model answers with them.
+import { Kinglet } from './kinglet/index.js';
+import { SearchIndex } from './kinglet/search/index.js';
 
 const form = document.querySelector('form');
 const { question: input, send, stop } = form.elements;
@@ -12,18 +13,13 @@ const [files, texts, status, answer, sources] = [
   'sources',
 ].map((id) => document.getElementById(id));
 
-/** How many passages the chat model reads, and their most characters: they must fit its context. */
+/** How many passages the chat model reads. */
 const nBest = 3;
-const passageLength = 800;
-/** What the embedding model was trained with, here Nomic's: see the page of your model. */
-const [ofDocument, ofQuestion] = ['search_document: ', 'search_query: '];
 
-/** All passages: { name, text, vector }, the name being the file's. */
-let passages = [];
 let answering = new AbortController();
 
 say('Loading the models …');
-const models = Promise.all([load('embedder.gguf'), load('model.gguf')]);
+const models = Promise.all([openIndex(), load('model.gguf')]);
 models.then(
   () => {
     send.disabled = false;
@@ -31,6 +27,13 @@ models.then(
   },
   (error) => say(error.message),
 );
+
+async function openIndex() {
+  const embedder = await load('embedder.gguf');
+  const index = await SearchIndex.open('rag', { model: embedder, onChange: () => show(index) });
+  show(index);
+  return index;
+}
 
 function load(source) {
   const onProgress = ({ loaded, total }) =>
@@ -40,40 +43,22 @@ function load(source) {
 
 async function add(list) {
   try {
-    const [embedder] = await models;
+    const [index] = await models;
     for (const file of list) {
-      const found = passagesOf(await file.text());
-      if (found.length === 0) continue;
-      const vectors = await embedder.embed(found, {
-        prompt: ofDocument,
-        truncate: true,
-        onProgress: ({ done, total }) => say(`Reading ${file.name}: ${done} of ${total}`),
-      });
-      passages = passages
-        .filter(({ name }) => name !== file.name) // the file as it was before
-        .concat(found.map((text, i) => ({ name: file.name, text, vector: vectors[i] })));
+      const onProgress = ({ done, total }) => say(`Reading ${file.name}: ${done} of ${total}`);
+      await index.add(file.name, file, { onProgress });
     }
-    const names = [...new Set(passages.map(({ name }) => name))];
-    texts.replaceChildren(...names.map((name) => make('li', name)));
-    say(`${passages.length} passages can be found.`);
+    const nPassages = index.documents.reduce((sum, one) => sum + one.nPassages, 0);
+    say(`${nPassages} passages can be found.`);
   } catch (error) {
     say(error.message);
   }
 }
 
-/** Returns the paragraphs of a text; long ones in parts that end between words. */
-function passagesOf(text) {
-  const part = new RegExp(`\\S[^]{0,${passageLength - 1}}(?=\\s|$)`, 'g');
-  return text.split(/\n\s*\n/).flatMap((paragraph) => paragraph.trim().match(part) ?? []);
-}
-
-async function search(question) {
-  const [embedder] = await models;
-  const vector = await embedder.embed(question, { prompt: ofQuestion, truncate: true });
-  return passages
-    .map((passage) => ({ ...passage, score: similarity(vector, passage.vector) }))
-    .sort((a, b) => b.score - a.score)
-    .slice(0, nBest);
+/** Shows the names of the files that can be searched. */
+function show(index) {
+  const files = index.documents.filter(({ nPassages }) => nPassages > 0);
+  texts.replaceChildren(...files.map(({ id }) => make('li', id)));
 }
 
 async function ask(question) {
@@ -83,11 +68,12 @@ async function ask(question) {
   say('');
   answer.textContent = '';
   try {
-    const found = await search(question);
-    sources.replaceChildren(...found.map(({ name, text }) => make('li', `${name}: ${text}`)));
+    const [index, model] = await models;
+    const found = await index.search(question, { limit: nBest, hybrid: true, signal });
+    if (found.length === 0) throw new Error('Add a text first.');
+    sources.replaceChildren(...found.map(({ id, text }) => make('li', `${id}: ${text}`)));
     const listed = found.map(({ text }, i) => `[${i + 1}] ${text}`).join('\n\n');
     const content = `${listed}\n\nAnswer with these sources only, and name their numbers: ${question}`;
-    const [, model] = await models;
     for await (const { text } of model.chat(content, { signal, temperature: 0 })) {
       answer.append(text);
     }
@@ -109,9 +95,7 @@ function make(name, textContent) {
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   const question = input.value.trim();
-  if (question === '' || send.disabled) return;
-  if (passages.length > 0) void ask(question);
-  else say('Add a text first.');
+  if (question !== '' && !send.disabled) void ask(question);
 });
 stop.addEventListener('click', () => answering.abort());
 files.addEventListener('change', () => add([...files.files]));

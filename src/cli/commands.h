@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "json/json.h"
+#include "search/index.h"
 #include "session/generation.h"
 #include "session/sampler.h"
 
@@ -113,6 +114,20 @@ struct RerankOptions {
   std::string query;  // the lines are scored as answers to it
 };
 
+struct IndexOptions {
+  EncoderOptions encoder;
+  SearchOptions search;
+  std::string index;   // folder of the stored documents
+  std::string folder;  // of the files that become documents
+};
+
+struct SearchCommandOptions {
+  IndexOptions index;  // without `folder`
+  std::string query;
+  size_t limit = 10;
+  bool hybrid = false;
+};
+
 struct PerplexityOptions {
   RunOptions run;
   std::string file;  // text
@@ -195,6 +210,14 @@ Status embed(const EmbedOptions& options);
 // Prints a line of JSON for each text, in the order of the texts: {score, scores}. `scores` has one
 // score for each label, and `score` is the first. A larger score is a better answer to the query.
 Status rerank(const RerankOptions& options);
+
+// Indexes the texts of a folder, so that search() finds their passages: computes what is new or has
+// changed, and removes what is gone. Writes the numbers of documents to standard error. Errors: io.
+Status index(const IndexOptions& options);
+
+// Prints a line of JSON for each passage, the best first: {id, score, begin, end, text}. `id` is
+// the file's path in its folder, and [begin, end) are bytes of its text.
+Status search(const SearchCommandOptions& options);
 
 // Prints JSON: {perplexity, windows, window_tokens, counted}. It is computed as in llama.cpp: the
 // text is cut into windows as long as the context. Each begins with BOS if the model uses one, and

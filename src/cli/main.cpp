@@ -311,6 +311,35 @@ void add_rerank(Program& program) {
   command.add_option("--query", options.query, "The query; not with --tokens");
 }
 
+// The options of commands that open an index.
+void add_index_options(CLI::App& command, IndexOptions& options) {
+  add_model_options(command, options.encoder);
+  command.add_option("--index", options.index, "Folder where the index is stored")->required();
+  command.add_option("--query-prompt", options.search.query_prompt,
+                     "Text to put before each query (default: as known models need it)");
+  command.add_option("--passage-prompt", options.search.passage_prompt,
+                     "Text to put before each passage (default: as known models need it)");
+  command.add_option("--passage-tokens", options.search.max_tokens, "The most tokens of a passage")
+      ->check(CLI::Range(1u, UINT32_MAX));
+}
+
+void add_index(Program& program) {
+  auto [command, options] = add_command<IndexOptions>(
+      program, "index", "Index the texts of a folder, so that search finds them by meaning", index);
+  add_index_options(command, options);
+  command.add_option("folder", options.folder, "Folder whose texts are indexed")->required();
+}
+
+void add_search(Program& program) {
+  auto [command, options] = add_command<SearchCommandOptions>(
+      program, "search", "Print the passages that answer a query, one line of JSON each", search);
+  add_index_options(command, options.index);
+  command.add_option("--limit", options.limit, "The most passages")->check(CLI::Range(1u, 100000u));
+  command.add_flag("--hybrid", options.hybrid,
+                   "Rank passages also by the words that they share with the query");
+  command.add_option("query", options.query, "The query")->required();
+}
+
 #if defined(KINGLET_SERVER)
 void add_serve(Program& program) {
   auto [command, options] =
@@ -499,6 +528,8 @@ int run(int argc, char** argv) {
   add_logprobs(program);
   add_embed(program);
   add_rerank(program);
+  add_index(program);
+  add_search(program);
 #if defined(KINGLET_SERVER)
   add_serve(program);
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "cli/folder.h"
 #include "cli/new_file.h"
 #include "cli/paths.h"
 #include "cli/terminal.h"
@@ -25,18 +26,14 @@ struct StateFile {
 };
 
 Result<std::vector<StateFile>> list_files(const fs::path& folder) {
+  KINGLET_ASSIGN(const std::vector<fs::path> paths, files_with_extension(folder, kExtension));
   std::vector<StateFile> files;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    if (it->path().extension() != kExtension) continue;
+  for (const fs::path& path : paths) {
     std::error_code gone;  // another process may remove it meanwhile
-    const StateFile file{it->path(), it->file_size(gone), it->last_write_time(gone)};
+    const StateFile file{path, fs::file_size(path, gone), fs::last_write_time(path, gone)};
     if (!gone) files.push_back(file);
   }
-  if (!error) return files;
-  return Error{ErrorCode::io,
-               cat("cannot read the folder ", in_quotes(to_utf8(folder)), ": ", error.message())};
+  return files;
 }
 
 // Reads the first bytes of a file, at most n_most.
@@ -55,14 +52,9 @@ Result<AlignedBuffer> read_first(const fs::path& path, uint64_t n_most) {
 
 Result<std::unique_ptr<PromptFolder>> PromptFolder::open(const Model& model,
                                                          const PromptCacheOptions& options) {
-  const fs::path path = to_path(options.folder);
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) {
-    return Error{ErrorCode::io,
-                 cat("cannot make the folder ", in_quotes(options.folder), ": ", error.message())};
-  }
-  std::unique_ptr<PromptFolder> folder(new PromptFolder(model, path, options.n_mb << 20));
+  KINGLET_TRY(make_folder(options.folder));
+  std::unique_ptr<PromptFolder> folder(
+      new PromptFolder(model, to_path(options.folder), options.n_mb << 20));
   KINGLET_TRY(folder->add_files(model));
   return folder;
 }

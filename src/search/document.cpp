@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/checked.h"
 #include "base/format.h"
 #include "base/hash.h"
@@ -129,6 +130,13 @@ size_t SearchDocument::n_pending() const {
   return n;
 }
 
+std::string SearchDocument::key() const {
+  const uint64_t hash = hash_bytes(std::as_bytes(std::span(id.data(), id.size())));
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits += kHexDigits[hash >> shift & 0xf];
+  return digits;
+}
+
 Result<AlignedBuffer> write_record(const SearchDocument& document, uint64_t settings) {
   RecordHeader header;
   header.settings = settings;
@@ -147,7 +155,7 @@ Result<AlignedBuffer> write_record(const SearchDocument& document, uint64_t sett
   put(document.vectors.bytes());
   put(std::as_bytes(std::span(document.passages)));
   for (const std::string* text : {&document.id, &document.info, &document.text}) {
-    put(std::as_bytes(std::span(*text)));
+    put(std::as_bytes(std::span(text->data(), text->size())));
   }
   header.checksum = checksum_of(record.bytes());
   std::memcpy(record.data(), &header, sizeof header);

@@ -16,7 +16,7 @@
 namespace kinglet {
 
 // Rows of binary16, each a vector of length 1, with zeros up to a multiple of kKvBlock. A passage
-// that has no vector yet has NaN as its first number: nothing is nearest to it.
+// that has no vector yet has NaN as its first number.
 class PassageVectors {
  public:
   // Returns rows without vectors. Errors: out_of_memory.
@@ -49,6 +49,7 @@ struct SearchDocument {
   PassageVectors vectors;
 
   size_t n_pending() const;  // passages that have no vector
+  std::string key() const;   // 16 hexadecimal digits, a hash of the id: the name of its record
 };
 
 // A document as it is stored: a RecordHeader, the vectors' rows, the passages, id, info and text.

@@ -45,12 +45,12 @@ class BestHits {
  public:
   explicit BestHits(size_t limit) : limit_(limit) {}
 
-  // A score that is NaN is never better.
   void offer(const SearchHit& hit) {
-    if (hits_.size() < limit_ ? hit.score == hit.score : is_over(hit)) {
-      if (hits_.size() == limit_) hits_.pop();
-      hits_.push(hit);
+    if (hits_.size() == limit_) {
+      if (limit_ == 0 || !is_better(hit, hits_.top())) return;
+      hits_.pop();
     }
+    hits_.push(hit);
   }
 
   std::vector<SearchHit> take() {
@@ -61,10 +61,6 @@ class BestHits {
   }
 
  private:
-  bool is_over(const SearchHit& hit) const {
-    return limit_ > 0 && hit.score >= hits_.top().score && is_better(hit, hits_.top());
-  }
-
   struct IsBetter {
     bool operator()(const SearchHit& a, const SearchHit& b) const { return is_better(a, b); }
   };
@@ -123,7 +119,9 @@ class RowProducts {
   size_t stride_;
 };
 
-uint64_t hash_of(std::string_view text) { return hash_bytes(std::as_bytes(std::span(text))); }
+uint64_t hash_of(std::string_view text) {
+  return hash_bytes(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 }  // namespace
 
@@ -301,7 +299,9 @@ std::vector<SearchHit> SearchIndex::nearest(const SearchQuery& query, size_t lim
     if (document.passages.empty() || (query.allows && !query.allows(document))) continue;
     products.for_each(document.vectors.bytes(), document.vectors.row_bytes(),
                       [&, of = &document](size_t row, float product) {
-                        best.offer({of, static_cast<uint32_t>(row), product});
+                        if (of->vectors.has(row)) {
+                          best.offer({of, static_cast<uint32_t>(row), product});
+                        }
                       });
   }
   return best.take();

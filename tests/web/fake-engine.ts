@@ -186,6 +186,7 @@ export class FakeEngine implements EngineModule {
       },
       embeddingTokens: (given, cuts) => this.#tokensOf(given, cuts),
       rankingTokens: (query, document, cuts) => this.#tokensOf(`${query}|${document}`, cuts),
+      newIndex: () => fail('unsupported_feature', 'the fake engine has no search'),
       encodeTexts: (request, onEvent) => this.#encode(request, onEvent),
       cancel: (id) => {
         new DataView(this.HEAPU8.buffer).setUint32(4, id, true);

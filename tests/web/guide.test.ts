@@ -35,7 +35,7 @@ const folder = join(root, 'build/guide');
 const clients = { ai: 'ai', openai: 'openai', '@langchain/openai': 'langchain' };
 const imports = Object.fromEntries([
   ['kinglet', './kinglet/index.js'],
-  ...['catalogue', 'here', 'openai', 'ai-sdk', 'prompt-api'].map((name) => [
+  ...['catalogue', 'here', 'openai', 'ai-sdk', 'prompt-api', 'search'].map((name) => [
     `kinglet/${name}`,
     `./kinglet/${name}/index.js`,
   ]),

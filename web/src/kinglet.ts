@@ -21,7 +21,14 @@ import {
   refuseUnknown,
   workerPlace,
 } from './options.ts';
-import type { AnswerOf, Conversation, Embeddings, PostedRequest, TakesOf } from './protocol.ts';
+import type {
+  AnswerOf,
+  CallName,
+  Conversation,
+  Embeddings,
+  PostedRequest,
+  TakesOf,
+} from './protocol.ts';
 import { Session } from './session.ts';
 import { postedSources, withHubHint } from './source.ts';
 import { startWorker } from './start-worker.ts';
@@ -44,7 +51,7 @@ import type {
   SessionOptions,
   TokenizeOptions,
 } from './types.ts';
-import type { Client } from './worker-client.ts';
+import type { AskOptions, Client } from './worker-client.ts';
 import type { StartWorker } from './worker-link.ts';
 
 /** A loaded model. It has its worker, or its engine in this thread, until {@link dispose}. */
@@ -267,6 +274,15 @@ export class Kinglet {
     { signal, onProgress }: EncodeOptions,
   ): Promise<AnswerOf<Name>> {
     return this.#client.ask(call, takes, { signal, onNotice: onProgress });
+  }
+
+  /** @internal Posts a call to the model's worker. */
+  askWorker<Name extends CallName>(
+    call: Name,
+    takes: TakesOf<Name>,
+    options?: AskOptions<Name>,
+  ): Promise<AnswerOf<Name>> {
+    return this.#client.ask(call, takes, options);
   }
 
   /**

@@ -49,7 +49,7 @@ interface NumberRule {
 const maxUint32 = 2 ** 32 - 1;
 const maxInt32 = 2 ** 31 - 1;
 
-const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
+export const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
 /** A number without a default is random. */
 export const generateRules: Record<keyof GenerateNumbers, NumberRule & { default?: number }> = {
@@ -451,7 +451,7 @@ export function checkedTokens(tokens: ArrayLike<number>, mayHavePictures = false
   });
 }
 
-function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
+export function checkedNumber(name: string, value: unknown, rule: NumberRule): number {
   const { min, max, above, integer } = rule;
   if (
     typeof value !== 'number' ||

@@ -3,7 +3,11 @@
 import type {
   EngineAnswerRequest,
   EngineConversation,
+  EngineDocument,
   EngineGenerateOptions,
+  EngineHit,
+  EngineIndex,
+  EngineIndexOptions,
   EnginePrompt,
   EngineRequestText,
 } from '#engine';
@@ -167,6 +171,10 @@ interface InSession {
   session: number;
 }
 
+interface InIndex {
+  index: number;
+}
+
 /** A session has the id of the call that made it. */
 export interface MadeSession {
   id: number;
@@ -254,6 +262,23 @@ export interface Calls {
     { query: string; documents: string[]; truncate: boolean },
     Float32Array,
     EncodeProgress
+  >;
+  /** An index has the id of the call that opened it. */
+  openIndex: Call<
+    EngineIndexOptions,
+    { index: number; settings: ReturnType<EngineIndex['settings']> }
+  >;
+  closeIndex: Call<InIndex, null>;
+  putDocument: Call<InIndex & { id: string; content: string; info: string }, EngineDocument>;
+  loadDocument: Call<InIndex & { record: Uint8Array }, EngineDocument>;
+  removeDocument: Call<InIndex & { id: string }, null>;
+  /** Computes pending passages for about `ms`, and tells how many are done. 0: none was pending. */
+  computeDocument: Call<InIndex & { id: string; ms: number }, number, number>;
+  documentRecord: Call<InIndex & { id: string }, Uint8Array<ArrayBuffer>>;
+  documentContent: Call<InIndex & { id: string }, string | undefined>;
+  searchDocuments: Call<
+    InIndex & { query: string; limit: number; hybrid: boolean; among: string[] | undefined },
+    EngineHit[]
   >;
   /** Answers alternately the template's own text and text of the messages. */
   layOut: Call<Conversation, string[]>;

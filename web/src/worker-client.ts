@@ -25,7 +25,7 @@ export interface CallListener<Name extends CallName> {
 /** The listener of any call: its messages are those of its call. */
 type AnyListener = CallListener<never> & { onAnswer(answer: unknown): void };
 
-interface AskOptions<Name extends CallName> {
+export interface AskOptions<Name extends CallName> {
   signal?: AbortSignal | undefined;
   onNotice?: ((notice: NoticeOf<Name>) => void) | undefined;
 }

@@ -126,7 +126,8 @@ export class FolderStore implements CacheStore {
 }
 
 /** Returns the default folder: where the system's programs keep caches. */
-async function usersFolder(): Promise<string> {
+/** Where this user's programs keep what they can make again. */
+export async function usersFolder(): Promise<string> {
   const { homedir, platform } = await importNode('os');
   const { KINGLET_CACHE, LOCALAPPDATA, XDG_CACHE_HOME } = process.env;
   if (KINGLET_CACHE) return KINGLET_CACHE;

@@ -57,6 +57,7 @@ import { closeBitmaps } from './conversation-pictures.ts';
 import { engineConversation, runGeneration } from './run-generation.ts';
 import type { LoadedModel } from './run-generation.ts';
 import { threadsRemedy } from './threads-remedy.ts';
+import { SearchIndexes } from './search-indexes.ts';
 import { checkWanted } from './work.ts';
 import type { Work } from './work.ts';
 
@@ -121,6 +122,7 @@ export class ModelHost {
   #loadedAnswer: AnswerOf<'load'> | undefined;
   #guests: Guests | undefined;
   readonly #sessions = new Map<number, HostedSession>();
+  readonly #indexes = new SearchIndexes();
   /** The running or waiting calls by their ids, with their signs. Cancelling removes a call. */
   readonly #wanted = new Map<number, WantedSign | undefined>();
 
@@ -175,6 +177,20 @@ export class ModelHost {
       embedTexts(this.#withWeights(), texts, options, this.#encodingWork(work)),
     score: ({ query, documents, truncate }, work) =>
       scoreTexts(this.#withWeights(), query, documents, truncate, this.#encodingWork(work)),
+    openIndex: (options, { id }) => this.#indexes.open(this.#withWeights(), id, options),
+    closeIndex: ({ index }) => this.#indexes.close(index),
+    putDocument: ({ index, id, content, info }, work) =>
+      unwrap(this.#indexes.at(index).put(id, content, info, work.id)),
+    loadDocument: ({ index, record }) => unwrap(this.#indexes.at(index).load(record)),
+    removeDocument: ({ index, id }) => {
+      this.#indexes.at(index).remove(id);
+      return null;
+    },
+    computeDocument: (takes, work) =>
+      this.#indexes.compute(takes, { ...work, ...this.#ready() }, work.notify),
+    documentRecord: ({ index, id }) => unwrap(this.#indexes.at(index).record(id)),
+    documentContent: ({ index, id }) => this.#indexes.at(index).content(id),
+    searchDocuments: (takes, work) => this.#indexes.search(takes, { ...work, ...this.#ready() }),
     layOut: ({ saidLast = '', ...conversation }, { id }) =>
       unwrap(this.#ready().model.layOut({ ...conversation, pictures: undefined, saidLast, id })),
     tokenize: (takes, work) => this.#tokenize(takes, work),

@@ -1,0 +1,245 @@
+// Search indexes: in Node, where the desktop program reads the same files, and in each browser.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Kinglet } from 'kinglet';
+import { SearchIndex } from 'kinglet/search';
+import type { SearchIndexOptions } from 'kinglet/search';
+import type { AnyPage } from './any-browser.ts';
+import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
+import { startFaultyServer } from './faulty-server.ts';
+import type { FaultyServer } from './faulty-server.ts';
+import { root, storyModel } from './support.ts';
+
+const stories = new Uint8Array(readFileSync(storyModel));
+const cats = 'The cat sat on the mat. It was a happy cat.';
+const boats = 'The boat was on the sea. A big fish swam by.';
+const long = Array.from({ length: 60 }, (_, i) => `Tom had ${String(i)} red balls.`).join('\n\n');
+
+let model: Kinglet;
+let folder: string;
+beforeAll(async () => {
+  model = await Kinglet.load(stories, { nThreads: 1 });
+});
+afterAll(() => {
+  model.dispose();
+});
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kinglet-search-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const open = (name: string, options: Partial<SearchIndexOptions> = {}) =>
+  SearchIndex.open(name, { model, folder, ...options });
+const memory = (options: Partial<SearchIndexOptions> = {}) =>
+  open('m', { keep: false, ...options });
+
+describe('a search index', () => {
+  it('finds the passage that says the same, and where it is', async () => {
+    const index = await memory();
+    await index.add('cats', cats, { meta: { title: 'Cats' } });
+    await index.add('both', `${boats}\n\n${cats}`);
+    const [first, second] = await index.search(cats, { limit: 2 });
+    expect(first?.score).toBeGreaterThan(0.99);
+    expect(first).toMatchObject({ id: 'cats', meta: { title: 'Cats' }, start: 0, page: undefined });
+    expect(second?.id).toBe('both');
+    expect((await index.content('both'))?.slice(second?.start, second?.end)).toBe(second?.text);
+    expect(await index.content('none')).toBeUndefined();
+  });
+
+  it('counts places in UTF-16 units', async () => {
+    const index = await memory({ passageTokens: 24 });
+    const text = `Ünï 😀😀 cödé.\n\n${cats}`;
+    const document = await index.add('a', text);
+    expect(document.nCharacters).toBe(text.length);
+    for (const { start, end, text: passage } of await index.search(cats)) {
+      expect(text.slice(start, end)).toBe(passage);
+    }
+  });
+
+  it('takes only documents that the filter lets through', async () => {
+    const index = await memory();
+    await index.add('cats', cats, { meta: 'animal' });
+    await index.add('boats', boats);
+    for (const hybrid of [false, true]) {
+      const hits = await index.search(cats, { hybrid, filter: ({ meta }) => meta !== 'animal' });
+      expect(hits.map(({ id }) => id)).toEqual(['boats']);
+    }
+    expect(await index.search(cats, { filter: () => false })).toEqual([]);
+  });
+
+  it('finds words that vectors miss, if it is hybrid', async () => {
+    const index = await memory();
+    await index.add('order', 'Order QX71 was sent.');
+    for (const i of [1, 2, 3]) await index.add(`boats ${String(i)}`, boats);
+    const [hit] = await index.search('Where is QX71 now? The boat was on the sea.', {
+      hybrid: true,
+    });
+    expect(hit?.id).toBe('order');
+  });
+
+  it('computes only what is new', async () => {
+    const index = await memory({ passageTokens: 16 });
+    const counts: number[] = [];
+    const onProgress = ({ total }: { total: number }) => counts.push(total);
+    const { nPassages } = await index.add('a', long, { onProgress });
+    expect(counts.at(-1)).toBe(nPassages);
+    counts.length = 0;
+    await index.add('a', `${long}\n\nThe end.`, { onProgress });
+    expect(counts.at(-1)).toBeLessThan(4);
+    await index.add('a', long);
+    expect(index.documents).toHaveLength(1);
+    expect(index.nPending).toBe(0);
+  });
+
+  it('goes on where it was cancelled', async () => {
+    const index = await memory({ passageTokens: 16 });
+    const controller = new AbortController();
+    const added = index.add('a', long, {
+      signal: controller.signal,
+      onProgress: ({ done }) => {
+        if (done >= 4) controller.abort();
+      },
+    });
+    await expect(added).rejects.toThrow('abort');
+    const { nPassages, nPending } = index.documents[0]!;
+    expect(nPending).toBeGreaterThan(0);
+    expect(nPending).toBeLessThanOrEqual(nPassages - 4);
+    expect((await index.search('balls', { limit: 100 })).length).toBe(nPassages - nPending);
+    let total = 0;
+    await index.computePending({ onProgress: (progress) => (total = progress.total) });
+    expect(total).toBe(nPending);
+    expect(index.nPending).toBe(0);
+    expect(await index.search('balls', { limit: 100 })).toHaveLength(nPassages);
+  });
+
+  it('answers while documents are added, and other work goes on', async () => {
+    const index = await memory({ passageTokens: 16 });
+    await index.add('cats', cats);
+    const added = index.add('long', long);
+    const [hit] = await index.search(cats);
+    expect(hit?.id).toBe('cats');
+    expect((await model.generate('Once', { maxTokens: 3 }).result).usage.completionTokens).toBe(3);
+    await added;
+  });
+
+  it('refuses what it cannot use, in words', async () => {
+    const index = await memory();
+    await expect(index.search('a', { limit: 0 })).rejects.toThrow('limit');
+    await expect(index.add('a', new Blob([Uint8Array.of(0, 1, 2, 3)]))).rejects.toMatchObject({
+      code: 'unsupported_type',
+    });
+    await expect(memory({ dimensions: 100_000 })).rejects.toThrow('dimensions');
+    await expect(memory({ passageTokens: 3 })).rejects.toThrow('passages of 3 tokens');
+    await index.close();
+    await expect(index.search('a')).rejects.toMatchObject({ code: 'disposed' });
+  });
+
+  it('lets a reranker order the hits', async () => {
+    const bytes = readFileSync(join(root, 'tests/fixtures/encoder/bert-rerank.gguf'));
+    const reranker = await Kinglet.load(new Uint8Array(bytes), { nThreads: 1 });
+    const index = await memory();
+    for (const [id, text] of Object.entries({ cats, boats, sun: 'The sun and the rain.' })) {
+      await index.add(id, text);
+    }
+    const hits = await index.search('a dog', { rerank: reranker, limit: 2 });
+    const [best] = await reranker.rerank('a dog', [cats, boats, 'The sun and the rain.']);
+    expect(hits).toHaveLength(2);
+    expect(hits[0]?.score).toBe(best?.score);
+    reranker.dispose();
+  });
+});
+
+describe('a stored index', () => {
+  it('is there at the next visit', async () => {
+    const index = await open('kept');
+    await index.add('a/b c', cats, { meta: [1] });
+    await index.add('gone', boats);
+    await index.remove('gone');
+    expect(index.isKept).toBe(true);
+    await index.close();
+    const again = await open('kept');
+    expect(again.documents).toEqual(index.documents);
+    expect(await again.search(cats)).toMatchObject([{ id: 'a/b c', meta: [1] }]);
+    await again.clear();
+    expect((await open('kept')).documents).toEqual([]);
+  });
+
+  it('says what another prompt made, and computes it again', async () => {
+    const index = await open('prompts');
+    await index.add('a', cats);
+    const other = await open('prompts', { passagePrompt: 'text: ' });
+    expect(other.nPending).toBe(1);
+    expect(await other.search(cats)).toEqual([]);
+    await other.computePending();
+    expect(await other.search(cats)).toHaveLength(1);
+    expect((await open('prompts', { passagePrompt: 'text: ' })).nPending).toBe(0);
+  });
+
+  it('leaves out what is damaged, and says so', async () => {
+    const index = await open('damaged');
+    await index.add('a', cats);
+    await index.add('b', boats);
+    const files = readdirSync(join(folder, 'damaged')).map((name) => join(folder, 'damaged', name));
+    const bytes = readFileSync(files[0]!);
+    bytes[bytes.length - 3]! ^= 1;
+    writeFileSync(files[0]!, bytes);
+    const warnings: string[] = [];
+    const again = await open('damaged', { onWarning: (message) => warnings.push(message) });
+    expect(again.documents).toHaveLength(1);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain('checksum');
+  });
+});
+
+describe.concurrent.each(browserNames)('in %s', (name) => {
+  let server: FaultyServer;
+  let page: AnyPage;
+  beforeAll(async () => {
+    server = await startFaultyServer();
+    server.files.set('/model.gguf', { bytes: stories });
+    page = await openAnyPage(name);
+    await openKinglet(page, server.url);
+  });
+  afterAll(async () => {
+    await page.close();
+    server.close();
+  });
+
+  it('is kept, reads HTML, and follows what another tab changes', async () => {
+    const found = await page.evaluate(async (cats) => {
+      // The test's own import() becomes another function.
+      const load = eval('(address) => import(address)') as (
+        address: string,
+      ) => Promise<typeof import('kinglet/search')>;
+      const { SearchIndex } = await load('/dist/search/index.js');
+      const { Kinglet } = (globalThis as unknown as { kinglet: typeof import('kinglet') }).kinglet;
+      const model = await Kinglet.load('/model.gguf', { nThreads: 1, cache: false });
+      const first = await SearchIndex.open('docs', { model });
+      const html = `<!doctype html><title>No</title><p>${cats}</p><script>no</script>`;
+      await first.add('page', new Blob([html], { type: 'text/html' }), { meta: { at: '/page' } });
+
+      const changed = new Promise<void>((resolve) => {
+        void SearchIndex.open('docs', { model }).then(async (second) => {
+          await second.add('late', 'The end.');
+        });
+        const look = () => {
+          if (first.documents.length > 1) resolve();
+          else setTimeout(look, 20);
+        };
+        look();
+      });
+      await changed;
+      const hits = await first.search(cats, { limit: 1 });
+      const kept = first.isKept;
+      await first.remove('late');
+      model.dispose();
+      return { hits, kept };
+    }, cats);
+    expect(found.kept).toBe(true);
+    expect(found.hits).toMatchObject([{ id: 'page', text: cats, meta: { at: '/page' } }]);
+  });
+});

@@ -1,0 +1,17 @@
+/**
+ * A search in your own texts, by meaning and by words: documents are cut into passages, an embedding
+ * model makes a vector of each, and all of it is kept on the device.
+ *
+ * @module
+ */
+export { readText } from './read-text.ts';
+export type { ReadText } from './read-text.ts';
+export { SearchIndex } from './search-index.ts';
+export type {
+  AddOptions,
+  SearchDocument,
+  SearchHit,
+  SearchIndexOptions,
+  SearchIndexSettings,
+  SearchOptions,
+} from './types.ts';

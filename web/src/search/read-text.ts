@@ -1,0 +1,136 @@
+// Reads the text of a file: plain text, Markdown, HTML or PDF.
+import { KingletError } from '../errors.ts';
+import { importOptional } from '../runtime.ts';
+
+export interface ReadText {
+  text: string;
+  /** Where pages begin, in UTF-16 units of the text, if the file has pages. */
+  pages?: readonly number[];
+}
+
+/**
+ * Returns the text of a file. Needs the package `pdfjs-dist` for PDF, and a page's document for HTML.
+ *
+ * @throws {@link KingletError}: `unsupported_type` (not a text), `unsupported_environment`.
+ */
+export async function readText(file: Blob): Promise<ReadText> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  if (isPdf(bytes)) return readPdf(bytes);
+  const text = decode(bytes);
+  if (text === undefined) {
+    throw new KingletError('unsupported_type', 'the file does not contain text');
+  }
+  return { text: isHtml(file, text) ? textOfHtml(text) : text };
+}
+
+/** The page, from 1, of a place in the text; undefined without pages. */
+export function pageAt(pages: readonly number[] | undefined, place: number): number | undefined {
+  if (!pages) return undefined;
+  const next = pages.findIndex((begin) => begin > place);
+  return next < 0 ? pages.length : next;
+}
+
+const judgedBytes = 4096;
+
+/** Decodes a text; undefined if the bytes are not a text. */
+export function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
+  const [a, b] = bytes;
+  if (a === 0xff && b === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  if (a === 0xfe && b === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  if (bytes.subarray(0, judgedBytes).some(isOfNoText)) return undefined;
+  if (isPdf(bytes)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes); // written by older editors
+  }
+}
+
+/** Whether a byte is a control character that texts do not have. */
+function isOfNoText(byte: number): boolean {
+  return byte < 8 || (byte > 13 && byte < 26);
+}
+
+function isPdf(bytes: Uint8Array): boolean {
+  return new TextDecoder('latin1').decode(bytes.subarray(0, 5)) === '%PDF-';
+}
+
+/** The part of pdf.js that is needed here. */
+interface Pdfjs {
+  getDocument(source: { data: Uint8Array }): { promise: Promise<PdfDocument> };
+}
+interface PdfDocument {
+  numPages: number;
+  getPage(number: number): Promise<{
+    getTextContent(): Promise<{ items: { str?: string; hasEOL?: boolean }[] }>;
+  }>;
+}
+
+async function readPdf(data: Uint8Array): Promise<ReadText> {
+  const pdfjs = await importOptional<Pdfjs>('pdfjs-dist').catch(() => undefined);
+  if (!pdfjs) {
+    throw new KingletError(
+      'unsupported_environment',
+      'reading a PDF needs the package pdfjs-dist, which is not installed here',
+    );
+  }
+  const pdf = await pdfjs.getDocument({ data }).promise;
+  const pages: number[] = [];
+  let text = '';
+  for (let number = 1; number <= pdf.numPages; ++number) {
+    pages.push(text.length);
+    const page = await pdf.getPage(number);
+    for (const { str = '', hasEOL } of (await page.getTextContent()).items) {
+      text += hasEOL ? `${str}\n` : str;
+    }
+    text += '\n\n';
+  }
+  return { text, pages };
+}
+
+function isHtml(file: Blob, text: string): boolean {
+  const name = file instanceof File ? file.name : '';
+  const isNamed = file.type === 'text/html' || /\.x?html?$/i.test(name);
+  return isNamed || /^\s*<!doctype html/i.test(text);
+}
+
+const unseen = 'title, script, style, noscript, template, svg, nav';
+const blocks =
+  'p, div, li, br, tr, pre, blockquote, section, article, header, footer, figure, table, ul, ol, dl, dt, dd';
+
+/** The page's content security policy allows no style attributes, and would report each of them. */
+function withoutStyles(html: string): string {
+  return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\bstyle\s*=/gi, 'data-style='));
+}
+
+/** The visible text of a page, with a blank line between blocks. Nothing is run or fetched. */
+function textOfHtml(html: string): string {
+  if (typeof document === 'undefined') {
+    throw new KingletError(
+      'unsupported_environment',
+      'reading HTML needs the document of a page; pass its text instead',
+    );
+  }
+  const { content } = Object.assign(document.createElement('template'), {
+    innerHTML: withoutStyles(html),
+  });
+  for (const element of content.querySelectorAll(unseen)) element.remove();
+  // Line breaks in HTML source mean nothing.
+  const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.parentElement?.closest('pre'))
+      node.nodeValue = node.nodeValue?.replace(/\s+/g, ' ') ?? '';
+  }
+  for (const heading of content.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
+    heading.before('\n\n', '#'.repeat(Number(heading.tagName[1])), ' ');
+    heading.after('\n\n');
+  }
+  for (const block of content.querySelectorAll(blocks)) {
+    block.before('\n\n');
+    block.after('\n\n');
+  }
+  return content.textContent
+    .replace(/[ \t]*\n[ \t]*/g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}

@@ -1,0 +1,196 @@
+// Where the documents of an index are stored: in IndexedDB, in a folder (Node), or only in memory.
+import { KingletError, messageOf } from '../errors.ts';
+import { usersFolder } from '../cache/folder-store.ts';
+import { importNode, isNode } from '../runtime.ts';
+import type { SearchIndexOptions } from './types.ts';
+
+/** Records of an index by their keys. Each is written whole or not at all. */
+export interface DocumentStore {
+  /** Whether the records will still exist at the next visit. */
+  readonly isKept: boolean;
+  /** Called with the key of a record that another tab has written or removed. */
+  onChange: (key: string) => void;
+  keys(): Promise<string[]>;
+  get(key: string): Promise<Uint8Array | undefined>;
+  put(key: string, record: Uint8Array): Promise<void>;
+  remove(key: string): Promise<void>;
+  close(): void;
+}
+
+type StoreOptions = Pick<SearchIndexOptions, 'keep' | 'folder' | 'onWarning'>;
+
+export async function openStore(
+  name: string,
+  { keep = true, folder, onWarning }: StoreOptions,
+): Promise<DocumentStore> {
+  if (!keep) return new MemoryStore();
+  try {
+    return isNode ? await FolderStore.open(name, folder) : await DatabaseStore.open(name);
+  } catch (error) {
+    onWarning?.(`the index is not kept, because there is no storage: ${messageOf(error)}`);
+    return new MemoryStore();
+  }
+}
+
+class MemoryStore implements DocumentStore {
+  readonly isKept = false;
+  onChange = () => undefined;
+
+  keys(): Promise<string[]> {
+    return Promise.resolve([]);
+  }
+  get(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+  put(): Promise<void> {
+    return Promise.resolve();
+  }
+  remove(): Promise<void> {
+    return Promise.resolve();
+  }
+  close(): void {
+    // Nothing is open.
+  }
+}
+
+/** Each document is a file, KEY.kpassages; `kinglet index` writes the same. */
+class FolderStore implements DocumentStore {
+  readonly isKept = true;
+  onChange = () => undefined;
+  readonly #fs: typeof import('node:fs/promises');
+  readonly #folder: string;
+
+  private constructor(fs: typeof import('node:fs/promises'), folder: string) {
+    this.#fs = fs;
+    this.#folder = folder;
+  }
+
+  static async open(name: string, folder: string | undefined): Promise<FolderStore> {
+    const fs = await importNode('fs/promises');
+    const path = `${folder ?? `${await usersFolder()}/search`}/${encodeURIComponent(name)}`;
+    await fs.mkdir(path, { recursive: true });
+    return new FolderStore(fs, path);
+  }
+
+  async keys(): Promise<string[]> {
+    const files = await this.#fs.readdir(this.#folder);
+    return files.flatMap((file) => /^([0-9a-f]{16})\.kpassages$/.exec(file)?.[1] ?? []).sort();
+  }
+
+  get(key: string): Promise<Uint8Array | undefined> {
+    return this.#fs.readFile(this.#path(key)).catch(() => undefined);
+  }
+
+  async put(key: string, record: Uint8Array): Promise<void> {
+    const path = this.#path(key);
+    const part = `${path}.${String(process.pid)}.part`;
+    try {
+      await this.#fs.writeFile(part, record, { flush: true });
+      await this.#fs.rename(part, path);
+    } catch (error) {
+      await this.#fs.rm(part, { force: true });
+      throw notStored(error);
+    }
+  }
+
+  remove(key: string): Promise<void> {
+    return this.#fs.rm(this.#path(key), { force: true });
+  }
+
+  close(): void {
+    // No file stays open.
+  }
+
+  #path(key: string): string {
+    return `${this.#folder}/${key}.kpassages`;
+  }
+}
+
+const table = 'documents';
+
+class DatabaseStore implements DocumentStore {
+  readonly isKept = true;
+  onChange: (key: string) => void = () => undefined;
+  readonly #name: string;
+  readonly #database: IDBDatabase;
+  readonly #channel: BroadcastChannel;
+
+  private constructor(name: string, database: IDBDatabase) {
+    this.#name = name;
+    this.#database = database;
+    this.#channel = new BroadcastChannel(`kinglet search index ${name}`);
+    this.#channel.onmessage = ({ data }: MessageEvent<string>) => {
+      this.onChange(data);
+    };
+  }
+
+  static async open(name: string): Promise<DatabaseStore> {
+    const request = indexedDB.open('kinglet search index', 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(table);
+    return new DatabaseStore(name, await resultOf(request));
+  }
+
+  async keys(): Promise<string[]> {
+    const all = IDBKeyRange.bound([this.#name], [this.#name, []]);
+    const keys = await resultOf(this.#records('readonly').getAllKeys(all));
+    return keys.map((key) => (key as [string, string])[1]);
+  }
+
+  get(key: string): Promise<Uint8Array | undefined> {
+    const request = this.#records('readonly').get([this.#name, key]);
+    return resultOf(request as IDBRequest<Uint8Array | undefined>);
+  }
+
+  async put(key: string, record: Uint8Array): Promise<void> {
+    await this.#write((records) => records.put(record, [this.#name, key]));
+    this.#channel.postMessage(key);
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#write((records) => records.delete([this.#name, key]));
+    this.#channel.postMessage(key);
+  }
+
+  close(): void {
+    this.#channel.close();
+    this.#database.close();
+  }
+
+  #records(mode: IDBTransactionMode): IDBObjectStore {
+    return this.#database.transaction(table, mode).objectStore(table);
+  }
+
+  /** Resolves when the change is saved: a full disk is reported only then. */
+  #write(change: (records: IDBObjectStore) => unknown): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const records = this.#records('readwrite');
+      records.transaction.oncomplete = () => {
+        resolve();
+      };
+      records.transaction.onabort = () => {
+        reject(notStored(records.transaction.error));
+      };
+      change(records);
+    });
+  }
+}
+
+function resultOf<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => {
+      resolve(request.result);
+    };
+    request.onerror = () => {
+      reject(notStored(request.error));
+    };
+  });
+}
+
+function notStored(error: unknown): KingletError {
+  const { name = '', code = '' } = (error ?? {}) as { name?: string; code?: string };
+  const isFull = name === 'QuotaExceededError' || code === 'ENOSPC';
+  return new KingletError(
+    isFull ? 'cache_full' : 'cache_unavailable',
+    `a document of the search index was not stored: ${messageOf(error)}`,
+  );
+}
