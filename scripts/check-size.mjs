@@ -8,9 +8,9 @@ import { gzipSync } from 'node:zlib';
 import { variants } from './build-wasm.mjs';
 import { fail, root } from './tools.mjs';
 
-const maxKB = 1480;
-const maxGzippedKB = 610;
-const maxInstalledKB = 8000;
+const maxKB = 1530;
+const maxGzippedKB = 635;
+const maxInstalledKB = 8300;
 export const sizeLimits = `≤ ${maxKB}, ≤ ${maxGzippedKB}`;
 
 /** The sizes of the modules in kilobytes, and whether each is small enough. */
