@@ -99,12 +99,14 @@ Result<RecordHeader> read_header(std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<PassageVectors> PassageVectors::create(size_t n_rows, size_t n_numbers) {
-  const auto n_bytes = checked_mul(n_rows, row_bytes_of(n_numbers));
-  KINGLET_ASSIGN(AlignedBuffer rows,
-                 AlignedBuffer::allocate(n_bytes.value_or(UINT64_MAX), "vectors of passages"));
-  PassageVectors vectors(std::move(rows), n_numbers);
+  constexpr std::string_view kPurpose = "vectors of passages";
+  const uint64_t n_bytes = checked_mul(n_rows, row_bytes_of(n_numbers)).value_or(UINT64_MAX);
+  KINGLET_ASSIGN(AlignedBuffer rows, AlignedBuffer::allocate(n_bytes, kPurpose));
+  KINGLET_ASSIGN(AlignedBuffer codes, AlignedBuffer::allocate(n_bytes / sizeof(Half), kPurpose));
+  PassageVectors vectors(std::move(rows), std::move(codes), n_rows, n_numbers);
   std::fill(vectors.bytes().begin(), vectors.bytes().end(), std::byte{0});
   for (size_t i = 0; i < n_rows; ++i) *vectors.first(i) = kMissing;
+  vectors.encode_rows();
   return vectors;
 }
 
@@ -118,10 +120,31 @@ bool PassageVectors::has(size_t row) const { return first(row)->bits != kMissing
 
 void PassageVectors::set(size_t row, std::span<const float> vector) {
   std::transform(vector.begin(), vector.end(), first(row), [](float x) { return to_half(x); });
+  encode(row, vector.data());
 }
 
 void PassageVectors::copy_row(size_t row, const PassageVectors& from, size_t from_row) {
   std::memcpy(first(row), from.first(from_row), row_bytes());
+  const size_t n = row_bytes() / sizeof(Half);
+  std::memcpy(codes_.data() + row * n, from.codes_.data() + from_row * n, n);
+  scales_[row] = from.scales_[from_row];
+}
+
+void PassageVectors::encode_rows() {
+  std::vector<float> numbers(n_numbers_);
+  for (size_t row = 0; row < scales_.size(); ++row) {
+    const Half* from = first(row);
+    std::transform(from, from + n_numbers_, numbers.begin(), [](Half x) { return to_float(x); });
+    if (!has(row)) std::fill(numbers.begin(), numbers.end(), 0.0f);
+    encode(row, numbers.data());
+  }
+}
+
+void PassageVectors::encode(size_t row, const float* numbers) {
+  const size_t stride = row_bytes() / sizeof(Half);
+  std::byte* codes = codes_.data() + row * stride;
+  std::fill(codes + n_numbers_, codes + stride, std::byte{0});
+  kv_kind_info(KvKind::int8).write_row(numbers, n_numbers_, codes, &scales_[row]);
 }
 
 size_t SearchDocument::n_pending() const {
@@ -170,6 +193,7 @@ Result<SearchRecord> read_record(std::span<const std::byte> bytes) {
                  PassageVectors::create(header.n_passages, header.n_numbers));
   const auto rows = places.take(vectors.bytes().size());
   std::copy(rows.begin(), rows.end(), vectors.bytes().begin());
+  vectors.encode_rows();
   std::vector<Passage> passages(header.n_passages);
   const auto places_of_passages = places.take(passages.size() * sizeof(Passage));
   if (!passages.empty()) {

@@ -11,12 +11,15 @@
 #include "base/aligned_buffer.h"
 #include "base/half.h"
 #include "base/result.h"
+#include "kernels/kernels.h"
 #include "search/passages.h"
 
 namespace kinglet {
 
-// Rows of binary16, each a vector of length 1, with zeros up to a multiple of kKvBlock. A passage
-// that has no vector yet has NaN as its first number.
+// Vectors of length 1, with zeros up to a multiple of kKvBlock. Each is there twice: as binary16,
+// which is stored and decides, and as KvKind::int8, which a search reads first, because it is half
+// as long. A passage that has no vector yet has NaN as its first number of binary16, and codes of
+// 0.
 class PassageVectors {
  public:
   // Returns rows without vectors. Errors: out_of_memory.
@@ -27,17 +30,24 @@ class PassageVectors {
   std::span<std::byte> bytes() { return rows_.bytes(); }
   std::span<const std::byte> bytes() const { return rows_.bytes(); }
 
+  KvRows codes() const { return {codes_.data(), row_bytes() / sizeof(Half), scales_.data(), 1}; }
+  KvRows row(size_t row) const { return {rows_.data() + row * row_bytes(), 0, nullptr, 0}; }
+
   bool has(size_t row) const;
   void set(size_t row, std::span<const float> vector);
   void copy_row(size_t row, const PassageVectors& from, size_t from_row);
+  void encode_rows();  // makes the codes, after bytes() was written
 
  private:
-  PassageVectors(AlignedBuffer rows, size_t n_numbers)
-      : rows_(std::move(rows)), n_numbers_(n_numbers) {}
+  PassageVectors(AlignedBuffer rows, AlignedBuffer codes, size_t n_rows, size_t n_numbers)
+      : rows_(std::move(rows)), codes_(std::move(codes)), scales_(n_rows), n_numbers_(n_numbers) {}
 
   Half* first(size_t row) const;
+  void encode(size_t row, const float* numbers);
 
   AlignedBuffer rows_;
+  AlignedBuffer codes_;
+  std::vector<float> scales_;
   size_t n_numbers_;
 };
 

@@ -23,10 +23,11 @@ constexpr uint32_t kCutVersion = 1;
 constexpr uint32_t kOverlap = 32;
 constexpr uint32_t kLeastTokens = 8;  // of a passage
 
-// Reciprocal rank fusion takes this many of each ranking for each wanted passage, and the constant
-// of its paper.
+// A ranking that a better one orders again has this many passages for each that is wanted.
 constexpr size_t kRankedPerHit = 4;
 constexpr size_t kLeastRanked = 50;
+
+// The constant of reciprocal rank fusion in its paper.
 constexpr float kRankConstant = 60.0f;
 
 // BM25's constants, as Lucene has them.
@@ -45,12 +46,18 @@ class BestHits {
  public:
   explicit BestHits(size_t limit) : limit_(limit) {}
 
-  void offer(const SearchHit& hit) {
-    if (hits_.size() == limit_) {
-      if (limit_ == 0 || !is_better(hit, hits_.top())) return;
-      hits_.pop();
-    }
+  bool accepts(const SearchHit& hit) const {
+    return hits_.size() < limit_ || (limit_ > 0 && is_better(hit, hits_.top()));
+  }
+
+  // Adds a hit that it accepts.
+  void add(const SearchHit& hit) {
+    if (hits_.size() == limit_) hits_.pop();
     hits_.push(hit);
+  }
+
+  void offer(const SearchHit& hit) {
+    if (accepts(hit)) add(hit);
   }
 
   std::vector<SearchHit> take() {
@@ -69,42 +76,48 @@ class BestHits {
   std::priority_queue<SearchHit, std::vector<SearchHit>, IsBetter> hits_;  // the worst on top
 };
 
-// Multiplies one vector by rows of binary16, with the kernels that multiply queries by keys.
+// Multiplies one vector by rows, with the kernels that multiply queries by keys.
 class RowProducts {
  public:
-  RowProducts(const KernelSet& kernels, std::span<const float> vector, size_t stride)
-      : kernels_(kernels), query_(stride), stride_(stride) {
+  RowProducts(const KernelSet& kernels, std::span<const float> vector)
+      : kernels_(kernels),
+        stride_(static_cast<size_t>(round_up(vector.size(), kKvBlock))),
+        query_(stride_),
+        floats_(stride_),
+        codes_(stride_) {
     std::copy(vector.begin(), vector.end(), query_.begin());
-    if (f16().widen != nullptr) floats_.resize(kAttentionBlock * stride);
+    scale_ = kernels.quantize_query(query_.data(), stride_, stride_, KvKind::int8, codes_.data());
   }
 
-  // Calls f(row, product) for each of the rows.
+  // Calls f(row, product) for each of the rows, with the products of their codes.
   template <class F>
-  void for_each(std::span<const std::byte> rows, size_t row_bytes, const F& f) {
+  void for_each(const PassageVectors& vectors, size_t n_rows, const F& f) const {
     alignas(kAlignment) std::array<float, kAttentionBlock> products;
-    const size_t n_rows = rows.size() / row_bytes;
+    KvRows rows = vectors.codes();
     for (size_t begin = 0; begin < n_rows; begin += kAttentionBlock) {
       const size_t n = std::min(kAttentionBlock, n_rows - begin);
-      multiply({rows.data() + begin * row_bytes, row_bytes, nullptr, 0}, n, products.data());
+      multiply(KvKind::int8, rows, n, products.data());
       for (size_t i = 0; i < n; ++i) f(begin + i, products[i]);
+      rows.codes += n * rows.code_stride;
+      rows.scales += n * rows.scale_stride;
     }
+  }
+
+  // Returns the product with a row of binary16.
+  float exact(const PassageVectors& vectors, size_t row) {
+    alignas(kAlignment) std::array<float, kAttentionBlock> products;
+    kv_kind_info(KvKind::f16).read_row(vectors.row(row).codes, nullptr, 0, stride_, floats_.data());
+    const auto* floats = reinterpret_cast<const std::byte*>(floats_.data());
+    multiply(KvKind::f32, {floats, 0, nullptr, 0}, 1, products.data());
+    return products[0];
   }
 
  private:
-  const AttentionKernels& f16() const { return attention_kernels(kernels_, KvKind::f16); }
-
-  void multiply(KvRows rows, size_t n, float* products) {
-    KvKind kind = KvKind::f16;
-    if (f16().widen != nullptr) {
-      f16().widen(rows, n, stride_, stride_, floats_.data());
-      rows = {reinterpret_cast<const std::byte*>(floats_.data()), stride_ * sizeof(float), nullptr,
-              0};
-      kind = KvKind::f32;
-    }
+  void multiply(KvKind kind, const KvRows& rows, size_t n, float* products) const {
     const float no_offset = 0;
     const Queries query = {.values = query_.data(),
-                           .codes = nullptr,
-                           .scales = nullptr,
+                           .codes = codes_.data(),
+                           .scales = &scale_,
                            .offsets = &no_offset,
                            .stride = stride_,
                            .head_dim = stride_,
@@ -114,9 +127,11 @@ class RowProducts {
   }
 
   const KernelSet& kernels_;
-  std::vector<float> query_;
-  std::vector<float> floats_;  // a block of rows
   size_t stride_;
+  std::vector<float> query_;
+  std::vector<float> floats_;  // one row
+  std::vector<int16_t> codes_;
+  float scale_ = 0;
 };
 
 uint64_t hash_of(std::string_view text) {
@@ -291,18 +306,23 @@ Result<std::vector<SearchHit>> SearchIndex::search(const SearchQuery& query) {
   return best.take();
 }
 
+// First finds more than enough passages by their codes, then orders these by what is more exact.
 std::vector<SearchHit> SearchIndex::nearest(const SearchQuery& query, size_t limit) const {
-  BestHits best(limit);
-  const size_t stride = static_cast<size_t>(round_up(n_numbers_, kKvBlock));
-  RowProducts products(loaded_->model.kernels(), query.vector, stride);
+  BestHits likely(std::max(limit * kRankedPerHit, kLeastRanked));
+  RowProducts products(loaded_->model.kernels(), query.vector);
   for (const auto& [id, document] : documents_) {
-    if (document.passages.empty() || (query.allows && !query.allows(document))) continue;
-    products.for_each(document.vectors.bytes(), document.vectors.row_bytes(),
+    if (query.allows && !query.allows(document)) continue;
+    const PassageVectors& vectors = document.vectors;
+    products.for_each(vectors, document.passages.size(),
                       [&, of = &document](size_t row, float product) {
-                        if (of->vectors.has(row)) {
-                          best.offer({of, static_cast<uint32_t>(row), product});
-                        }
+                        const SearchHit hit = {of, static_cast<uint32_t>(row), product};
+                        if (likely.accepts(hit) && vectors.has(row)) likely.add(hit);
                       });
+  }
+  BestHits best(limit);
+  for (SearchHit hit : likely.take()) {
+    hit.score = products.exact(hit.document->vectors, hit.passage);
+    best.offer(hit);
   }
   return best.take();
 }
