@@ -16,8 +16,11 @@ interface Here {
   generation: Generation;
   /** How the generation ends: "end", or the code of its error. */
   ending: Promise<string> | undefined;
-  /** What it has told. */
+  /** What it has told, and in how many pieces. */
   told: string;
+  nPieces: number;
+  /** How many pieces came while another tab generated its answer. */
+  nMeanwhile: Promise<number>;
   outcomes: Promise<string[]>;
 }
 
@@ -95,12 +98,16 @@ describe.each(browserNames)('%s', (name) => {
       (prompt: string, options: unknown) => {
         const here = globalThis as unknown as Here;
         here.told = '';
+        here.nPieces = 0;
         here.generation = here.model.generate(prompt, {
           ...(options as object),
           maxTokens: 100_000,
         });
         const read = async () => {
-          for await (const { text } of here.generation) here.told += text;
+          for await (const { text } of here.generation) {
+            here.told += text;
+            here.nPieces += 1;
+          }
           return 'end';
         };
         here.ending = read().catch((error: unknown) => (error as { code: string }).code);
@@ -145,6 +152,41 @@ describe.each(browserNames)('%s', (name) => {
       (globalThis as unknown as Here).model.dispose();
     });
   const toldBy = (tab: Tab) => tab.evaluate(() => (globalThis as unknown as Here).told);
+  /** Begins to count the pieces of the tab's answer while another tab generates one. */
+  const countDuringAnother = (tab: Tab) =>
+    tab.evaluate(() => {
+      const here = globalThis as unknown as Here;
+      const channel = new BroadcastChannel('counting');
+      let nBefore = 0;
+      here.nMeanwhile = new Promise((resolve) => {
+        channel.onmessage = ({ data }) => {
+          if (data === 'begun') nBefore = here.nPieces;
+          else {
+            channel.close();
+            resolve(here.nPieces - nBefore);
+          }
+        };
+      });
+    });
+  const nMeanwhile = (tab: Tab) => tab.evaluate(() => (globalThis as unknown as Here).nMeanwhile);
+  /** Generates so many tokens for the tabs that count. */
+  const generateForOthers = (tab: Tab, nTokens: number) =>
+    tab.evaluate(
+      async (prompt: string, options: unknown, n: number) => {
+        const { model } = globalThis as unknown as Here;
+        const channel = new BroadcastChannel('counting');
+        const generation = model.generate(prompt, { ...(options as object), maxTokens: n });
+        await generation[Symbol.asyncIterator]().next();
+        channel.postMessage('begun');
+        const { usage } = await generation.result;
+        channel.postMessage('over');
+        channel.close();
+        return usage.completionTokens;
+      },
+      opening,
+      withoutEnd,
+      nTokens,
+    );
   const stop = (tab: Tab) =>
     tab.evaluate(async () => {
       const here = globalThis as unknown as Here;
@@ -177,15 +219,28 @@ describe.each(browserNames)('%s', (name) => {
     expect(refused).toBe('invalid_argument');
   });
 
-  it('computes the answers of several tabs at the same time', async () => {
-    const [first, second] = [await newTab(), await newTab()];
-    await load(first);
-    await load(second);
-    for (const tab of [first, second]) await begin(tab);
-    // Neither waits until the other's answer, which never ends, is over.
-    for (const tab of [first, second]) expect(endless).toContain(await hasTold(tab, 20));
-    for (const tab of [first, second]) await stop(tab);
-    expect(await tell(second)).toBe(story);
+  it.each([2, 3])('gives each of %i tabs its share of the tokens', async (nTabs) => {
+    const all: Tab[] = [];
+    for (let i = 0; i < nTabs; ++i) {
+      all.push(await newTab());
+      await load(all[i]!);
+    }
+    const [last, ...others] = all.reverse();
+    for (const tab of others) {
+      await begin(tab);
+      expect(endless).toContain(await hasTold(tab, 20));
+      await countDuringAnother(tab);
+    }
+    const nTokens = 1500;
+    expect(await generateForOthers(last!, nTokens)).toBe(nTokens);
+    for (const tab of others) {
+      // A round gives each answer one token, but news of it may come to a tab later than to another.
+      const n = await nMeanwhile(tab);
+      expect(n).toBeGreaterThan(nTokens * 0.75);
+      expect(n).toBeLessThan(nTokens * 1.33);
+      await stop(tab);
+    }
+    expect(await tell(last!)).toBe(story);
   });
 
   it.each(['close', 'kill'] as const)('goes on in another tab after a %s', async (how) => {
