@@ -118,14 +118,22 @@ describe.concurrent.each(browserNames)('%s', (name) => {
     expect({ worker, hereReason, nThreads, singleThreadReason }).toEqual(runtime);
   });
 
-  it.each(['dedicated', 'shared', 'service'])(
-    'keeps the model in a %s worker that runs it in place, and goes on with it',
-    async (kind) => {
-      expect(await probeIn(page, kind, { worker: 'here', cache: true })).toMatchObject({
-        cached: { brokenOff: 'AbortError', phases: ['cache', 'prepare'], warnings: [] },
-      });
-    },
-  );
+  it.each([
+    { kind: 'page', load: {}, keptIn: 'file system' },
+    { kind: 'page', load: { worker: 'here' }, keptIn: 'Cache API' },
+    { kind: 'dedicated', load: {}, keptIn: 'file system' },
+    { kind: 'dedicated', load: { worker: 'here' }, keptIn: 'file system' },
+    { kind: 'shared', load: {}, keptIn: name === 'Firefox' ? 'file system' : 'Cache API' },
+    { kind: 'shared', load: { worker: 'here' }, keptIn: 'Cache API' },
+    { kind: 'service', load: {}, keptIn: 'Cache API' },
+  ])('keeps a model in a $kind context with $load, and goes on with it', async (line) => {
+    expect(await probeIn(page, line.kind, { ...line.load, cache: true })).toMatchObject({
+      cached: {
+        ...{ brokenOff: 'AbortError', phases: ['cache', 'prepare'], warnings: [] },
+        keptIn: [name === 'WebKit' ? 'Cache API' : line.keptIn], // WebKitGTK has no file system
+      },
+    });
+  });
 });
 
 it('runs a model in place in Node', async () => {

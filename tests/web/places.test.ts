@@ -1,14 +1,12 @@
 // The built package in places that restrict workers: other origins, frames without an origin,
-// policies, workers of other kinds, extensions. It must run there, or report in a KingletError what
+// policies, workers of other kinds. It must run there, or report in a KingletError what
 // it tried and what to do.
-import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, BrowserContext } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { launchHeadlessShell, launchChromiumWithProfile } from '../../scripts/chromium.mjs';
+import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
 import type { AnyPage } from './any-browser.ts';
 import { openAnyPage } from './any-browser.ts';
@@ -63,9 +61,9 @@ async function site(
   return url;
 }
 
-async function open(from: Browser | BrowserContext, base: string, place: string, load: object) {
+async function visit(base: string, place = 'page', load: object = {}) {
   const query = new URLSearchParams({ place, load: JSON.stringify(load) });
-  const page = await from.newPage();
+  const page = await browser.newPage();
   const leaks: string[] = [];
   page.on('pageerror', (error) => leaks.push(error.message));
   try {
@@ -78,8 +76,6 @@ async function open(from: Browser | BrowserContext, base: string, place: string,
     await page.close();
   }
 }
-
-const visit = (base: string, place = 'page', load: object = {}) => open(browser, base, place, load);
 
 const unavailable = (...parts: string[]) => ({
   name: 'KingletError',
@@ -284,39 +280,6 @@ describe.each(['Firefox', 'WebKit'] as const)('%s', (name) => {
       unavailable('kinglet/worker/worker.js', 'blobWorker: true'),
     );
     const told = await visitHere(url, 'sandboxed frame', { blobWorker: true });
-    expect(told).toEqual({ text: story, nThreads: 1 });
-  });
-});
-
-describe('an extension', () => {
-  let profile: string;
-  let context: BrowserContext;
-  beforeAll(async () => {
-    profile = mkdtempSync(join(tmpdir(), 'kinglet-'));
-    const args = [`--disable-extensions-except=${folder}`, `--load-extension=${folder}`];
-    context = await launchChromiumWithProfile(profile, args);
-  });
-  afterAll(async () => {
-    await context.close();
-    rmSync(profile, { recursive: true, force: true });
-  });
-
-  /** Chromium names an extension without a key by a hash of its folder, in the letters a to p. */
-  const address = () => {
-    const digest = createHash('sha256').update(folder.replace(/\/$/, '')).digest('hex');
-    const letters = digest.slice(0, 32).replace(/./g, (digit) => {
-      return String.fromCharCode(97 + Number.parseInt(digit, 16));
-    });
-    return `chrome-extension://${letters}/`;
-  };
-
-  it('runs it in its pages, with threads', async () => {
-    const told = await open(context, address(), 'page', { nThreads: 2 });
-    expect(told).toEqual({ text: story, nThreads: 2 });
-  });
-
-  it('runs it in its background', async () => {
-    const told = await open(context, address(), 'background of an extension', {});
     expect(told).toEqual({ text: story, nThreads: 1 });
   });
 });

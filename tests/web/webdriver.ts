@@ -29,8 +29,16 @@ const scriptMs = 3_600_000;
 /** The address of the extension that openFirefox() loads. */
 export const firefoxExtension = 'moz-extension://11111111-2222-4333-8444-555555555555/';
 
+export interface DrivenFirefox extends Driven {
+  /** Clicks as a user does, who may then open panels and popups. */
+  click(selector: string): Promise<void>;
+}
+
 /** `extension`: an extension to load, with the id in its manifest. */
-export async function openFirefox(extension?: { folder: string; id: string }): Promise<Driven> {
+export async function openFirefox(extension?: {
+  folder: string;
+  id: string;
+}): Promise<DrivenFirefox> {
   const program = programOf('firefox-esr', '/usr/bin/firefox-esr');
   const profile = mkdtempSync(join(tmpdir(), 'kinglet-firefox-'));
   // Firefox chooses a free port and writes it into its profile.
@@ -78,6 +86,12 @@ export async function openFirefox(extension?: { folder: string; id: string }): P
       },
       closeTab: async () => {
         await marionette.send('WebDriver:CloseWindow', {});
+      },
+      click: async (selector) => {
+        const found = { using: 'css selector', value: selector };
+        const { value } = await marionette.send('WebDriver:FindElement', found);
+        const [id] = Object.values(value as Record<string, string>);
+        await marionette.send('WebDriver:ElementClick', { id });
       },
     };
   });
@@ -135,10 +149,10 @@ export async function openWebKit(): Promise<Driven> {
   });
 }
 
-async function openOrClose(
+async function openOrClose<T extends Omit<Driven, 'close'>>(
   close: () => Promise<void>,
-  open: () => Promise<Omit<Driven, 'close'>>,
-): Promise<Driven> {
+  open: () => Promise<T>,
+): Promise<T & Pick<Driven, 'close'>> {
   try {
     return { ...(await open()), close };
   } catch (error) {

@@ -21,6 +21,7 @@ async function askService(script) {
 
 const places = {
   page: () => tell(search),
+  probe: () => probe(JSON.parse(new URLSearchParams(search).get('load'))),
   test: () => Object.assign(globalThis, { probe }) && {},
   factory: () =>
     tell(search, {
@@ -49,7 +50,6 @@ const places = {
   },
   service: () => askService('in-service-worker.js'),
   'service without the engine': () => askService('in-worker.js'),
-  'background of an extension': () => globalThis.chrome.runtime.sendMessage(search),
   'sandboxed frame': () =>
     new Promise((resolve) => {
       addEventListener('message', ({ data }) => resolve(data));
@@ -65,3 +65,4 @@ const places = {
 const told = await places[new URLSearchParams(search).get('place') ?? 'page']();
 document.querySelector('output').textContent = JSON.stringify(told);
 if (parent !== window) parent.postMessage(told, '*');
+new BroadcastChannel('places').postMessage({ address: location.href, told });

@@ -40,8 +40,31 @@ async function cachedTwice(load) {
     const onProgress = ({ phase }) => phases.add(phase);
     (await Kinglet.load(address, { ...load, onProgress, onWarning })).dispose();
   }
+  const keptIn = await placesOf(address);
   await new ModelCache().delete(address);
-  return { brokenOff, phases: [...phases], warnings };
+  return { brokenOff, phases: [...phases], warnings, keptIn };
+}
+
+/** Returns where the file of this address is stored. */
+async function placesOf(address) {
+  const places = [];
+  const cache = await caches.open('kinglet');
+  for (const request of await cache.keys()) {
+    if (!request.url.endsWith('/head')) continue;
+    const head = await (await cache.match(request))?.text();
+    if (head?.includes(address)) places.push('Cache API');
+  }
+  if (!navigator.storage?.getDirectory) return places; // WebKitGTK
+  const files = await navigator.storage.getDirectory();
+  const folder = await files.getDirectoryHandle('kinglet', { create: true });
+  for await (const handle of folder.values()) {
+    const text = await handle.getFile().then(
+      (file) => file.text(),
+      () => '', // deleted by another probe
+    );
+    if (text.includes(address)) places.push('file system');
+  }
+  return places;
 }
 
 /** Stops an answer by this thread's next event; returns how it ended, and whether it was cut. */
