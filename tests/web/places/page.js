@@ -65,4 +65,4 @@ const places = {
 const told = await places[new URLSearchParams(search).get('place') ?? 'page']();
 document.querySelector('output').textContent = JSON.stringify(told);
 if (parent !== window) parent.postMessage(told, '*');
-new BroadcastChannel('places').postMessage({ address: location.href, told });
+new globalThis.BroadcastChannel('places').postMessage({ address: location.href, told });

@@ -48,7 +48,7 @@ async function cachedTwice(load) {
 /** Returns where the file of this address is stored. */
 async function placesOf(address) {
   const places = [];
-  const cache = await caches.open('kinglet');
+  const cache = await self.caches.open('kinglet');
   for (const request of await cache.keys()) {
     if (!request.url.endsWith('/head')) continue;
     const head = await (await cache.match(request))?.text();
