@@ -1,15 +1,24 @@
 #include "answers/encoding_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
+#include "session/logprobs.h"
+
 namespace kinglet {
 
+void make_probabilities(std::vector<float>& scores) {
+  const double sum = log_sum_exp(scores);
+  for (float& score : scores) score = static_cast<float>(std::exp(score - sum));
+}
+
 void EncodingRun::advance() {
-  const size_t n_texts = jobs_.front().encoding.texts.size();
+  const Encoding& wanted = jobs_.front().encoding;
+  const size_t n_texts = wanted.texts.size();
   if (rows_.size() < n_texts) {
-    const Status status = advance_group();
+    const Status status = wanted.labels.empty() ? advance_group() : advance_labels();
     if (!status.ok()) return finish(status.error());
   }
   if (rows_.size() == n_texts) finish(std::move(rows_));
@@ -24,6 +33,18 @@ void EncodingRun::finish(Result<Rows> result) {
   jobs_.pop_front();
   n_begun_ = 0;
   rows_.clear();
+  labels_.reset();
+}
+
+Status EncodingRun::advance_labels() {
+  const EncodingJob& job = jobs_.front();
+  if (labels_ == nullptr) {
+    KINGLET_ASSIGN(labels_, LabelRun::create(model_, pool_, job.encoding, batch_seconds_));
+  }
+  const size_t n_before = rows_.size();
+  KINGLET_TRY(labels_->advance(rows_, job.cancellation));
+  if (job.on_progress && rows_.size() > n_before) job.on_progress(rows_.size());
+  return {};
 }
 
 Status EncodingRun::advance_group() {
@@ -63,6 +84,9 @@ Result<std::vector<float>> EncodingRun::row(size_t text) {
   if (wanted.pooling == Pooling::rank) {
     std::vector<float> scores(model_.config().n_labels);
     KINGLET_TRY(encoder_->score(text, scores));
+    if (wanted.normalizes && !model_.config().architecture->ranking.softmax) {
+      make_probabilities(scores);
+    }
     return scores;
   }
   std::vector<float> numbers(encoder_->embedding_size(text, wanted.pooling));

@@ -5,35 +5,24 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "answers/encoding.h"
+#include "answers/label_run.h"
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "model/encode.h"
 #include "model/model.h"
-#include "model/pooling.h"
-#include "text/tokenizer.h"
 
 namespace kinglet {
 
 // Texts are computed in groups of this many tokens, or a few more. A larger group
 // would not be faster, and what waits for its next step would wait longer.
 constexpr size_t kGroupTokens = 512;
-
-// One row for each text: its vector, the vectors of its tokens one after the other with
-// Pooling::none, or its scores with Pooling::rank.
-using Rows = std::vector<std::vector<float>>;
-
-// What is to be computed of texts.
-struct Encoding {
-  std::vector<std::vector<TokenId>> texts = {};
-  Pooling pooling = Pooling::mean;
-  uint32_t n_numbers = 0;   // keep this many first numbers of each vector; 0: all
-  bool normalizes = false;  // scale each vector to the length 1
-};
 
 struct EncodingJob {
   Encoding encoding;
@@ -45,8 +34,9 @@ struct EncodingJob {
 // Jobs are done one after the other.
 class EncodingRun {
  public:
-  // The model and the pool must outlive the object.
-  EncodingRun(const Model& model, ThreadPool& pool) : model_(model), pool_(pool) {}
+  // The model and the pool must outlive the object. `batch_seconds`: see RunnerOptions.
+  EncodingRun(const Model& model, ThreadPool& pool, double batch_seconds = 0)
+      : model_(model), pool_(pool), batch_seconds_(batch_seconds) {}
 
   bool is_busy() const { return !jobs_.empty(); }
 
@@ -61,17 +51,20 @@ class EncodingRun {
  private:
   void finish(Result<Rows> result);
   Status advance_group();
+  Status advance_labels();
   Status begin_group();
   Status read_group();
   Result<std::vector<float>> row(size_t text);
 
   const Model& model_;
   ThreadPool& pool_;
+  const double batch_seconds_;
   std::deque<EncodingJob> jobs_;
   size_t n_begun_ = 0;              // texts of the first job, with those of the current group
   Rows rows_;                       // of its texts that are done
   std::optional<Encoder> encoder_;  // with room for n_room_ tokens
   size_t n_room_ = 0;
+  std::unique_ptr<LabelRun> labels_;  // of the first job, if it is begun and has labels
 };
 
 }  // namespace kinglet

@@ -132,7 +132,10 @@ class Runner {
   };
 
   Runner(const LanguageModel& loaded, ThreadPool& pool, const RunnerOptions& options)
-      : loaded_(loaded), pool_(pool), options_(options), encoding_(loaded.model, pool) {}
+      : loaded_(loaded),
+        pool_(pool),
+        options_(options),
+        encoding_(loaded.model, pool, options.batch_seconds) {}
 
   void run_round();
   void forget_what_is_over();

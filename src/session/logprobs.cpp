@@ -23,6 +23,7 @@ void Logprobs::measure(std::span<const float> logits) {
   float largest = -std::numeric_limits<float>::infinity();
   sum_ = 0;
   kernels_->softmax_part(weights_.data(), weights_.size(), largest, sum_);
+  log_sum_ = static_cast<double>(largest) + std::log(static_cast<double>(sum_));
   if (n_top_ > 0) find_best(*kernels_, weights_, n_top_, top_);
   for (Candidate& candidate : top_) candidate.weight = of(candidate.token);
 }

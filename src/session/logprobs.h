@@ -26,6 +26,10 @@ class Logprobs {
   // are not distinguished.
   float of(TokenId token) const;
 
+  // The logarithm of the sum of e^logit over the measured logits. Tokens' log probabilities are
+  // their logits less this, however small they are.
+  double log_sum() const { return log_sum_; }
+
   // The most probable tokens, best first. Their weights are the logarithms of their probabilities.
   std::span<const Candidate> top() const { return top_; }
 
@@ -34,6 +38,7 @@ class Logprobs {
   uint32_t n_top_;
   std::vector<float> weights_;  // [vocab_size]: probabilities times sum_
   float sum_ = 1;
+  double log_sum_ = 0;
   std::vector<Candidate> top_;
 };
 
