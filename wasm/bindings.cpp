@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers/classifier.h"
 #include "answers/runner.h"
 #include "base/format.h"
 #include "base/result.h"
@@ -76,6 +77,54 @@ std::shared_ptr<Runner> new_runner(const LanguageModel& loaded,
   return {runner.value().release(),
           [prompts](Runner* made) { delete made; }};  // NOLINT(cppcoreguidelines-owning-memory)
 }
+
+// Computes texts. The events are EngineEncodingEvents.
+void submit(Runner& runner, Encoding encoding, const val& texts, double id, const val& on_event) {
+  for (uint32_t i = 0; i < length(texts); ++i) encoding.texts.push_back(to_ids(texts[i]));
+  runner.submit(EncodingJob{
+      .encoding = std::move(encoding),
+      .cancellation = to_cancellation(id),
+      .deliver =
+          [on_event](const Result<Rows>& rows) {
+            on_event(rows.ok() ? success(event_of(rows.value().size(), &rows.value()))
+                               : failure(rows.error()));
+          },
+      .on_progress = [on_event](size_t n_done) { on_event(success(event_of(n_done, nullptr))); }});
+}
+
+// See Classifier.
+class EngineClassifier {
+ public:
+  EngineClassifier(std::shared_ptr<const LanguageModel> loaded,
+                   std::shared_ptr<const ChatLayout> layout, std::shared_ptr<Runner> runner,
+                   Classifier classifier)
+      : loaded_(std::move(loaded)),
+        layout_(std::move(layout)),
+        runner_(std::move(runner)),
+        classifier_(std::move(classifier)) {}
+
+  val labels() const {
+    val names = val::array();
+    for (const std::string& label : classifier_.labels()) {
+      names.call<void>("push", replace_ill_formed(label));
+    }
+    return names;
+  }
+
+  val tokens(const std::string& text, double id) const {
+    return to_js(classifier_.tokens(text, to_cancellation(id)));
+  }
+
+  void classify(const val& texts, double id, const val& on_event) const {
+    submit(*runner_, classifier_.encoding(), texts, id, on_event);
+  }
+
+ private:
+  std::shared_ptr<const LanguageModel> loaded_;
+  std::shared_ptr<const ChatLayout> layout_;
+  std::shared_ptr<Runner> runner_;
+  Classifier classifier_;
+};
 
 class EngineModel {
  public:
@@ -204,25 +253,29 @@ class EngineModel {
   val encode_texts(const val& request, const val& on_event) const {
     const auto pooling = find_pooling(text(get(request, "pooling")));
     if (!pooling.ok()) return failure(pooling.error());
-    EncodingJob job{
-        .encoding = {.texts = {},
-                     .pooling = pooling.value(),
-                     .n_numbers = from_number<uint32_t>(number(request, "dimensions")),
-                     .normalizes = number(request, "normalizes") != 0},
-        .cancellation = to_cancellation(number(request, "id")),
-        .deliver =
-            [on_event](const Result<Rows>& rows) {
-              on_event(rows.ok() ? success(event_of(rows.value().size(), &rows.value()))
-                                 : failure(rows.error()));
-            },
-        .on_progress = [on_event](size_t n_done) { on_event(success(event_of(n_done, nullptr))); }};
-    const val texts = get(request, "texts");
-    for (uint32_t i = 0; i < length(texts); ++i) job.encoding.texts.push_back(to_ids(texts[i]));
-    runner_->submit(std::move(job));
+    Encoding encoding{.texts = {},
+                      .pooling = pooling.value(),
+                      .n_numbers = from_number<uint32_t>(number(request, "dimensions")),
+                      .normalizes = number(request, "normalizes") != 0};
+    submit(*runner_, std::move(encoding), get(request, "texts"), number(request, "id"), on_event);
     return success(val::null());
   }
 
   val new_index(const val& options) const { return kinglet::new_index(loaded_, runner_, options); }
+  val new_classifier(const val& request) {
+    Classification wanted{.instruction = text(get(request, "instruction")),
+                          .per_token = number(request, "perToken") != 0};
+    const val labels = get(request, "labels");
+    for (uint32_t i = 0; i < length(labels); ++i) wanted.labels.push_back(text(labels[i]));
+    const val examples = get(request, "examples");
+    for (uint32_t i = 0; i < length(examples); ++i) {
+      wanted.examples.push_back({text(get(examples[i], "text")), text(get(examples[i], "label"))});
+    }
+    auto made = Classifier::create(*loaded_, layout(), std::move(wanted));
+    if (!made.ok()) return failure(made.error());
+    return success(val(
+        std::make_shared<EngineClassifier>(loaded_, layout_, runner_, std::move(made.value()))));
+  }
 
   // The pooling that makes one vector of a text.
   val vector_pooling() const {
@@ -375,7 +428,14 @@ EMSCRIPTEN_BINDINGS(kinglet) {
       .function("rankingTokens", &EngineModel::ranking_tokens)
       .function("newIndex", &EngineModel::new_index)
       .function("encodeTexts", &EngineModel::encode_texts)
+      .function("newClassifier", &EngineModel::new_classifier)
       .function("vectorPooling", &EngineModel::vector_pooling);
+
+  class_<EngineClassifier>("EngineClassifier")
+      .smart_ptr<std::shared_ptr<EngineClassifier>>("EngineClassifier")
+      .function("labels", &EngineClassifier::labels)
+      .function("tokens", &EngineClassifier::tokens)
+      .function("classify", &EngineClassifier::classify);
 
   function("cancelledIds", &cancelled_ids_view);
   function("kernelSets", &kernel_sets);

@@ -231,6 +231,15 @@ export interface EngineModel extends EngineHandle {
     request: EngineEncodingRequest,
     onEvent: (event: EngineResult<EngineEncodingEvent>) => void,
   ): EngineResult<null>;
+  /** Fails for labels, instructions or examples that the model cannot use. */
+  newClassifier(request: {
+    /** Empty: those of the file's head. */
+    labels: readonly string[];
+    /** "": the default. */
+    instruction: string;
+    examples: readonly { text: string; label: string }[];
+    perToken: boolean;
+  }): EngineResult<EngineClassifier>;
   /** The pooling by which the file makes one vector of a text. */
   vectorPooling(): EngineResult<string>;
   newIndex(options: EngineIndexOptions): EngineResult<EngineIndex>;
@@ -416,6 +425,18 @@ export interface EngineRequestEvent {
   events: string;
   /** Whether the choice is whole. */
   isLast: boolean;
+}
+
+export interface EngineClassifier extends EngineHandle {
+  labels(): string[];
+  /** The tokens of a text's prompt. `id`: see embeddingTokens. */
+  tokens(text: string, id: number): EngineResult<Int32Array>;
+  /** Computes rows like encodeTexts: the probabilities of the labels. */
+  classify(
+    texts: readonly Int32Array[],
+    id: number,
+    onEvent: (event: EngineResult<EngineEncodingEvent>) => void,
+  ): void;
 }
 
 export interface EngineEncodingRequest {

@@ -128,6 +128,15 @@ struct SearchCommandOptions {
   bool hybrid = false;
 };
 
+struct ClassifyOptions {
+  EncoderOptions encoder;
+  std::vector<std::string> labels;  // empty: those of the file's head
+  std::string instruction;
+  std::vector<std::string> examples;  // LABEL=TEXT
+  std::string chat_template;          // path of a Jinja file, used instead of the model's
+  bool per_token = false;
+};
+
 struct PerplexityOptions {
   RunOptions run;
   std::string file;  // text
@@ -210,6 +219,7 @@ Status embed(const EmbedOptions& options);
 // Prints a line of JSON for each text, in the order of the texts: {score, scores}. `scores` has one
 // score for each label, and `score` is the first. A larger score is a better answer to the query.
 Status rerank(const RerankOptions& options);
+Status classify(const ClassifyOptions& options);
 
 // Indexes the texts of a folder, so that search() finds their passages: computes what is new or has
 // changed, and removes what is gone. Writes the numbers of documents to standard error. Errors: io.

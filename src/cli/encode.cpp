@@ -5,11 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "answers/classifier.h"
 #include "answers/encoding_run.h"
 #include "base/format.h"
+#include "base/in_quotes.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/run.h"
+#include "json/json.h"
 #include "session/encoder_input.h"
 
 namespace kinglet::cli {
@@ -54,7 +57,7 @@ Status print_rows_of(EncodingRun& run, const Encoding& encoding, const Print& pr
 // standard input, as soon as the lines fill a group. tokens_of(line) returns the tokens of a line.
 template <class TokensOf, class Print>
 Status encode(EncoderRun& run, const EncoderOptions& options, Encoding wanted,
-              const TokensOf& tokens_of, const Print& print) {
+              const TokensOf& tokens_of, const Print& print, size_t group_tokens = kGroupTokens) {
   if (!options.tokens.empty()) {
     wanted.texts = {options.tokens};
     return print_rows_of(run.encoding, wanted, print);
@@ -69,13 +72,31 @@ Status encode(EncoderRun& run, const EncoderOptions& options, Encoding wanted,
     }
     n_tokens += of_line.value().size();
     wanted.texts.push_back(std::move(of_line.value()));
-    if (n_tokens < kGroupTokens) continue;
+    if (n_tokens < group_tokens) continue;
     KINGLET_TRY(print_rows_of(run.encoding, wanted, print));
     wanted.texts.clear();
     n_tokens = 0;
   }
   return print_rows_of(run.encoding, wanted, print);
 }
+
+// Reads examples, LABEL=TEXT.
+Result<std::vector<LabelledText>> read_examples(const std::vector<std::string>& given) {
+  std::vector<LabelledText> examples;
+  for (const std::string& example : given) {
+    const size_t end = example.find('=');
+    if (end == example.npos) {
+      return Error{ErrorCode::invalid_argument,
+                   cat("--example: found ", in_quotes(example), ", expected LABEL=TEXT")};
+    }
+    KINGLET_TRY(check_utf8("--example", example));
+    examples.push_back({example.substr(end + 1), example.substr(0, end)});
+  }
+  return examples;
+}
+
+// The prompts' common beginning is computed once for each group of this many tokens.
+constexpr size_t kPromptTokens = 32 * kGroupTokens;
 
 Result<Pooling> choose_pooling(const EmbedOptions& options, const ModelConfig& config) {
   if (!options.pooling.empty()) return find_pooling(options.pooling);
@@ -133,6 +154,37 @@ Status rerank(const RerankOptions& options) {
         print_numbers(scores);
         std::printf("}\n");
       });
+}
+
+Status classify(const ClassifyOptions& options) {
+  Classification wanted{.labels = options.labels,
+                        .instruction = options.instruction,
+                        .examples = {},
+                        .per_token = options.per_token};
+  for (const std::string& label : options.labels) KINGLET_TRY(check_utf8("--label", label));
+  KINGLET_TRY(check_utf8("--instruction", options.instruction));
+  KINGLET_ASSIGN(wanted.examples, read_examples(options.examples));
+  std::string source;
+  if (!options.chat_template.empty()) {
+    KINGLET_ASSIGN(source, read_text_file(options.chat_template));
+  }
+  KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
+  const ChatLayout layout(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(), source);
+  KINGLET_ASSIGN(const Classifier classifier,
+                 Classifier::create(run->loaded, layout, std::move(wanted)));
+  const auto& labels = classifier.labels();
+  return encode(
+      *run, options.encoder, classifier.encoding(),
+      [&](const std::string& line) { return classifier.tokens(line); },
+      [&](std::span<const float> numbers) {
+        Json probabilities = Json::object();
+        for (size_t i = 0; i < labels.size(); ++i) probabilities[labels[i]] = numbers[i];
+        const auto best = std::max_element(numbers.begin(), numbers.end()) - numbers.begin();
+        const Json line = {{"label", labels[static_cast<size_t>(best)]},
+                           {"probabilities", std::move(probabilities)}};
+        std::printf("%s\n", print(line).c_str());
+      },
+      kPromptTokens);
 }
 
 }  // namespace kinglet::cli

@@ -340,6 +340,26 @@ void add_search(Program& program) {
   command.add_option("query", options.query, "The query")->required();
 }
 
+void add_classify(Program& program) {
+  auto [command, options] = add_command<ClassifyOptions>(
+      program, "classify", "Print how probable labels are for texts, one line of JSON each",
+      classify);
+  add_model_options(command, options.encoder);
+  command
+      .add_option("--label", options.labels,
+                  "A label; given for each (default: those of the model's head)")
+      ->allow_extra_args(false);
+  command.add_option("--instruction", options.instruction,
+                     "What the labels mean (default: asks for one of the labels)");
+  command
+      .add_option("--example", options.examples,
+                  "LABEL=TEXT: a text with its label; may be given several times")
+      ->allow_extra_args(false);
+  command.add_flag("--per-token", options.per_token,
+                   "Score labels by the mean of their tokens' log probabilities, not the sum");
+  add_chat_template(command, options.chat_template);
+}
+
 #if defined(KINGLET_SERVER)
 void add_serve(Program& program) {
   auto [command, options] =
@@ -530,6 +550,7 @@ int run(int argc, char** argv) {
   add_rerank(program);
   add_index(program);
   add_search(program);
+  add_classify(program);
 #if defined(KINGLET_SERVER)
   add_serve(program);
 #endif

@@ -86,11 +86,21 @@ ApiResult<AnswerOrWork> ask_rerank(const Reading& given) {
   return AnswerOrWork(std::move(work));
 }
 
+ApiResult<AnswerOrWork> ask_classify(const Reading& given) {
+  KINGLET_ASSIGN(ClassifyRequest request,
+                 read_classify_request(given.body, given.model, given.deadline));
+  EncodingWork work{request.encoding, {}};
+  work.answer = [request = std::move(request)](const Rows& rows) {
+    return classify_answer(request, rows);
+  };
+  return AnswerOrWork(std::move(work));
+}
+
 using Reader = ApiResult<AnswerOrWork> (*)(const Reading&);
 
 // In the order of kEndpoints.
 constexpr Reader kReaders[] = {ask_chat,       count_chat,     ask_completion, ask_response,
-                               count_response, ask_embeddings, ask_rerank};
+                               count_response, ask_embeddings, ask_rerank,     ask_classify};
 static_assert(std::size(kReaders) == std::size(kEndpoints));
 
 }  // namespace

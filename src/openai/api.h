@@ -26,7 +26,8 @@ constexpr std::string_view kEndpoints[] = {"/chat/completions",
                                            "/responses",
                                            "/responses/input_tokens",
                                            "/embeddings",
-                                           "/rerank"};
+                                           "/rerank",
+                                           "/classify"};
 
 // Texts whose vectors or scores are needed.
 struct EncodingWork {

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/format.h"
+#include "base/random_name.h"
 
 namespace kinglet::openai {
 namespace {
@@ -73,6 +77,23 @@ Json rerank_answer(const RerankRequest& request, const Rows& rows) {
           {"model", request.model},
           {"results", std::move(results)},
           {"usage", usage_of(request.texts)}};
+}
+
+Json classify_answer(const ClassifyRequest& request, const Rows& rows) {
+  Json data = Json::array();
+  for (const std::vector<float>& row : rows) {
+    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
+    data.push_back({{"index", data.size()},
+                    {"label", request.labels[static_cast<size_t>(best)]},
+                    {"probs", Json(Json::Array(row.begin(), row.end()))},
+                    {"num_classes", row.size()}});
+  }
+  return {{"id", cat("classify-", random_name(24))},
+          {"object", "list"},
+          {"created", static_cast<int64_t>(std::time(nullptr))},
+          {"model", request.model},
+          {"data", std::move(data)},
+          {"usage", usage_of(request.encoding.texts)}};
 }
 
 }  // namespace kinglet::openai

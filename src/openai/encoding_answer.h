@@ -16,6 +16,10 @@ Json embedding_answer(const EmbeddingRequest& request, const Rows& rows);
 // The best documents first; those with equal scores in the request's order.
 Json rerank_answer(const RerankRequest& request, const Rows& rows);
 
+// vLLM's answer: for each text its most probable label, and the probabilities in the order of the
+// labels.
+Json classify_answer(const ClassifyRequest& request, const Rows& rows);
+
 size_t count_tokens(const std::vector<std::vector<TokenId>>& texts);
 
 }  // namespace kinglet::openai

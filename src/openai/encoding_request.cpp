@@ -1,7 +1,9 @@
 #include "openai/encoding_request.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "answers/classifier.h"
 #include "base/format.h"
 #include "model/pooling.h"
 #include "openai/fields.h"
@@ -78,6 +80,21 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
   return {};
 }
 
+ApiStatus read_examples(Fields& fields, std::vector<LabelledText>& examples) {
+  const Json* list = fields.find("examples");
+  if (list == nullptr) return {};
+  if (!list->is_array()) return wrong_value("examples", *list, "an array of objects");
+  for (const Json& item : list->as_array()) {
+    const std::string* text = item.is_object() ? item.find_string("text") : nullptr;
+    const std::string* label = item.is_object() ? item.find_string("label") : nullptr;
+    if (text == nullptr || label == nullptr) {
+      return wrong_value("examples", item, "an object with the strings text and label");
+    }
+    examples.push_back({*text, *label});
+  }
+  return {};
+}
+
 }  // namespace
 
 ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
@@ -122,6 +139,41 @@ ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel
   KINGLET_TRY(fields.take("top_n", n_top, 1, kMostTexts));
   request.n_top = std::min(request.texts.size(), static_cast<size_t>(*n_top));
   KINGLET_TRY(fields.check_all_known());
+  return request;
+}
+
+ApiResult<ClassifyRequest> read_classify_request(const Json& body, const ServedModel& model,
+                                                 const Deadline& deadline) {
+  ClassifyRequest request{.model = model.name()};
+  Classification wanted;
+  Fields fields(body);
+  fields.ignore({"user"});
+  KINGLET_TRY(fields.take("model", request.model));
+  KINGLET_TRY(fields.take("labels", wanted.labels));
+  KINGLET_TRY(fields.take("instruction", wanted.instruction));
+  KINGLET_TRY(fields.take("per_token", wanted.per_token));
+  KINGLET_TRY(read_examples(fields, wanted.examples));
+  KINGLET_ASSIGN(const Classifier classifier,
+                 Classifier::create(model.loaded(), model.layout(), std::move(wanted)));
+  request.labels = classifier.labels();
+  request.encoding = classifier.encoding();
+  KINGLET_ASSIGN(request.encoding.texts,
+                 read_texts(fields, "input", model, kMostTexts,
+                            [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                              KINGLET_TRY(deadline());
+                              KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                                             classifier.tokens(text, deadline.cancellation));
+                              return tokens;
+                            }));
+  KINGLET_TRY(fields.check_all_known());
+  size_t longest = 0;
+  for (const auto& label : request.encoding.labels) longest = std::max(longest, label.size());
+  for (const auto& text : request.encoding.texts) {
+    if (text.size() + longest <= model.n_ctx()) continue;
+    return Error{ErrorCode::prompt_too_long,
+                 cat("a text's prompt has ", text.size(), " tokens and the longest label ", longest,
+                     ", but the context is ", model.n_ctx())};
+  }
   return request;
 }
 

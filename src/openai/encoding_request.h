@@ -1,10 +1,11 @@
-// Requests for vectors of texts, or for scores of texts against a query.
+// Requests for vectors of texts, for scores of texts against a query, or for labels of texts.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "answers/encoding.h"
 #include "json/json.h"
 #include "model/pooling.h"
 #include "openai/api_error.h"
@@ -30,6 +31,12 @@ struct RerankRequest {
   size_t n_top = 0;                              // number of best documents to return
 };
 
+struct ClassifyRequest {
+  std::string model;
+  std::vector<std::string> labels = {};
+  Encoding encoding = {};
+};
+
 // POST /v1/embeddings
 ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const ServedModel& model,
                                                    const Deadline& deadline = {});
@@ -37,5 +44,10 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
 // POST /v1/rerank: {query, documents, top_n, return_documents}
 ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel& model,
                                              const Deadline& deadline = {});
+
+// POST /v1/classify: {input} as vLLM has it, and for text models {labels, instruction, examples,
+// per_token}
+ApiResult<ClassifyRequest> read_classify_request(const Json& body, const ServedModel& model,
+                                                 const Deadline& deadline = {});
 
 }  // namespace kinglet::openai

@@ -38,6 +38,7 @@ class ServedModel {
   const Tokenizer& tokenizer() const { return *loaded_.tokenizer; }
   const std::string& name() const { return options_.name; }
   uint32_t n_ctx() const { return options_.n_ctx; }
+  const ChatLayout& layout() const { return layout_; }
   bool caches_prompts() const { return options_.caches_prompts; }
   const SamplerOptions& sampling() const { return options_.sampling; }
 

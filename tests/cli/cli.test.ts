@@ -622,6 +622,39 @@ describe('embed and rerank', () => {
   });
 });
 
+describe('classify', () => {
+  const stories = ['classify', '-m', `${root}demo/models/kinglet-stories-5m-Q4_0.gguf`];
+  const labels = ['--label', 'happy', '--label', 'very sad'];
+
+  test('prints a line for each text', () => {
+    const lines = (input: string, ...more: string[]) =>
+      kinglet([...stories, ...labels, ...more], input)
+        .stdout.trimEnd()
+        .split('\n')
+        .map(
+          (line) => JSON.parse(line) as { label: string; probabilities: Record<string, number> },
+        );
+    const found = lines('a sad day\na ball');
+    expect(found).toHaveLength(2);
+    for (const { label, probabilities } of found) {
+      expect(Object.keys(probabilities)).toEqual(['happy', 'very sad']);
+      expect(probabilities.happy! + probabilities['very sad']!).toBeCloseTo(1, 5);
+      expect(probabilities[label]).toBe(Math.max(...Object.values(probabilities)));
+    }
+    expect(lines('a ball')).toEqual([found[1]]);
+    expect(lines('a ball', '--per-token')).not.toEqual([found[1]]);
+    expect(lines('a ball', '--example', 'happy=I smile.')).not.toEqual([found[1]]);
+  });
+
+  test('names what is wrong', () => {
+    expectFailure(stories, /found 0 labels, expected 2 to 1000/);
+    expectFailure([...stories, ...labels, '--example', 'x'], /--example: .* expected LABEL=TEXT/);
+    expectFailure([...stories, ...labels], /prompt of text 0 has \d+ tokens/, 'a '.repeat(3000));
+    const embedder = ['classify', '-m', fixture('encoder/bert.gguf'), ...labels];
+    expectFailure(embedder, /the model computes embeddings: classification needs/);
+  });
+});
+
 describe('logprobs', () => {
   test('prints JSON in the shape of the fixtures', () => {
     const reference = JSON.parse(readFileSync(fixture('arch/llama.json'), 'utf8')) as Logprobs;

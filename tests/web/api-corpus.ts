@@ -636,6 +636,33 @@ const embeddings: Line[] = [
   ['a stream', { stream: true }, unknown('stream')],
 ]; // prettier-ignore
 
+const label = usually('chat', '/classify', {
+  input: 'The sun was warm.',
+  labels: ['happy', 'very sad'],
+});
+const labelled = (n: number, like: object = {}) =>
+  ok({
+    like: {
+      object: 'list',
+      data: Array.from({ length: n }, (_, index) => ({ index, num_classes: 2, ...like })),
+    },
+  });
+const classes: Line[] = [
+  ['a text', {}, labelled(1)],
+  ['texts', { input: ['a', 'the rain', 'a'] }, labelled(3)],
+  ['with an instruction', { instruction: 'How does it feel?', per_token: true }, labelled(1)],
+  ['with examples', { examples: [{ text: 'I cry.', label: 'very sad' }] }, labelled(1)],
+  ['null everywhere', { model: null, instruction: null, examples: null, per_token: null, user: null }, labelled(1)],
+  ['no input', { input: null }, wrong(/^input is missing/, 'input')],
+  ['no labels', { labels: null }, refused(/found 0 labels, expected 2 to 1000/, 'invalid_argument')],
+  ['one label', { labels: ['a'] }, refused(/found 1 labels/, 'invalid_argument')],
+  ['a label twice', { labels: ['a', 'b', 'a'] }, refused(/"a" occurs twice/, 'invalid_argument')],
+  ['a wrong example', { examples: [{ text: 'a' }] }, wrong(/strings text and label$/, 'examples')],
+  ['an example of no label', { examples: [{ text: 'a', label: 'b' }] }, refused(/not one of the labels/, 'invalid_argument')],
+  ['a long text', { input: 'a '.repeat(2000) }, refused(/context/, 'context_length_exceeded')],
+  ['an unknown field', { own: 1 }, unknown('own')],
+]; // prettier-ignore
+
 const documents = ['A dog ran.', 'Rain fell.', 'It was late.'];
 const rank = usually('reranker', '/rerank', { query: 'rain', documents });
 const ranks = (n: number) => ok({ like: { results: Array.from({ length: n }, () => ({})) } });
@@ -712,7 +739,7 @@ const sent = (path: string, body: string, message: RegExp): Case => ({
   ...{ name: `POST ${path} ${JSON.stringify(body.slice(0, 30))}`, model: 'chat', method: 'POST' },
   ...{ path, body, expected: wrong(message, null) },
 });
-const posted = ['chat/completions', 'completions', 'responses', 'embeddings', 'rerank'];
+const posted = ['chat/completions', 'completions', 'responses', 'embeddings', 'rerank', 'classify'];
 const addresses: Case[] = [
   ...(['chat', 'plain', 'pictures', 'embedder', 'reranker'] as const).map((model) =>
     get(model, '/v1/models', { object: 'list', data: [{ object: 'model', owned_by: 'kinglet' }] }),
@@ -757,6 +784,9 @@ const misplaced: Case[] = [
   ...usually('reranker', '/embeddings', { input: 'a' })(['is refused', {}, wrong(/./, 'pooling')]),
   ...usually('embedder', '/rerank', { query: 'a', documents })(['is refused', {}, refused(/./, 'unsupported_feature')]),
   ...usually('chat', '/rerank', { query: 'a', documents })(['is refused', {}, refused(/./, 'unsupported_feature')]),
+  ...(['embedder', 'reranker'] as const).flatMap((model) =>
+    usually(model, '/classify', { input: 'a', labels: ['a', 'b'] })(['is refused', {}, refused(/classification needs/, 'unsupported_feature')]),
+  ),
   ...usually('chat', '/embeddings', { input: 'A dog.' })(['of a text model', {}, vectors(1)], ['of its last token', { pooling: 'last', dimensions: 9 }, vectors(1)]),
 ]; // prettier-ignore
 
@@ -825,6 +855,7 @@ export const cases: Case[] = [
   ...counts,
   ...embed(...embeddings),
   ...rank(...scores),
+  ...label(...classes),
   ...withPictures(alsoStreamed(ofChat('pictures')(...sight))),
   ...unlike(ofChat('pictures')(...wrongPictures)),
   ...ofChat('pictures')(...wrongSight),

@@ -26,6 +26,9 @@ const embedders = names.filter((name) => !name.includes('rerank'));
 const bytesOf = (name: string) => new Uint8Array(readFileSync(join(folder, `${name}.gguf`)));
 const load = (name: string) => Kinglet.load(bytesOf(name), { nThreads: 1 });
 
+const stories = join(root, 'demo/models/kinglet-stories-5m-Q4_0.gguf');
+const storyBytes = new Uint8Array(readFileSync(stories));
+
 const texts = ['a dog ran in the park', 'b', '', 'the sun and the rain '.repeat(2)];
 
 /** Returns what the desktop program prints for each line. */
@@ -136,6 +139,69 @@ describe('a reranker', () => {
   });
 });
 
+describe('classify', () => {
+  const loadStories = () => Kinglet.load(new Blob([storyBytes]), { nThreads: 1 });
+  const labels = ['happy', 'very sad', 'a long day'];
+
+  it('gives the probabilities of the desktop program', async () => {
+    const model = await loadStories();
+    const texts = ['Lily had a red ball.', 'Tom cried.', 'The sun was warm and bright.'];
+    const done: number[] = [];
+    const options = { instruction: 'How is it?', examples: [{ text: 'I smile.', label: 'happy' }] };
+    const onProgress = (progress: { done: number }) => done.push(progress.done);
+    const found = await model.classify(texts, labels, { ...options, onProgress });
+    const given = ['--instruction', 'How is it?', '--example', 'happy=I smile.'];
+    const wanted = labels.flatMap((label) => ['--label', label]);
+    const expected = program(['classify', '-m', stories, ...given, ...wanted], texts.join('\n'))
+      .stdout.trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { label: string; probabilities: Record<string, number> });
+    expect(found).toHaveLength(3);
+    expect(done).toEqual([...done].sort((a, b) => a - b));
+    for (const [i, list] of found.entries()) {
+      expect(list[0]!.label).toBe(expected[i]!.label);
+      for (const { label, probability } of list) {
+        expect(probability).toBeCloseTo(expected[i]!.probabilities[label]!, 2);
+      }
+      expect(list.reduce((sum, { probability }) => sum + probability, 0)).toBeCloseTo(1, 5);
+    }
+    expect(await model.classify(texts[1]!, labels, options)).toEqual(found[1]);
+    expect(await model.classify([], labels)).toEqual([]);
+    model.dispose();
+  });
+
+  it('uses the head of a file', async () => {
+    const model = await load('qwen3-rerank');
+    const [list] = await model.classify(['who ran']);
+    expect(list).toHaveLength(2);
+    await expect(model.classify(['who'], ['a', 'b'])).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+    model.dispose();
+  });
+
+  it('refuses what is wrong, and can be cancelled', async () => {
+    const model = await loadStories();
+    const wrong = { code: 'invalid_argument' };
+    await expect(model.classify('a', ['b'])).rejects.toMatchObject(wrong);
+    await expect(model.classify('a', ['b', 'b'])).rejects.toMatchObject(wrong);
+    await expect(model.classify([3 as unknown as string], labels)).rejects.toMatchObject(wrong);
+    await expect(model.classify(['a'], labels, { topN: 1 } as object)).rejects.toMatchObject(wrong);
+    await expect(model.classify('a '.repeat(3000), labels)).rejects.toMatchObject({
+      code: 'prompt_too_long',
+    });
+    const controller = new AbortController();
+    const many = Array.from({ length: 2000 }, (_, i) => `number ${String(i)}`);
+    const onProgress = () => {
+      controller.abort('enough');
+    };
+    const { signal } = controller;
+    await expect(model.classify(many, labels, { signal, onProgress })).rejects.toBe('enough');
+    expect(await model.classify(['a'], labels)).toHaveLength(1);
+    model.dispose();
+  });
+});
+
 describe('similarity', () => {
   it('is the cosine of two vectors of one size', () => {
     expect(similarity([1, 0], [2, 0])).toBe(1);
@@ -154,12 +220,31 @@ describe.concurrent.each(browserNames)('in %s', (name) => {
     for (const model of ['bert', 'bert-rerank']) {
       server.files.set(`/${model}.gguf`, { bytes: bytesOf(model), etag: '"1"' });
     }
+    server.files.set('/stories.gguf', { bytes: storyBytes, etag: '"1"' });
     page = await openAnyPage(name);
     await openKinglet(page, server.url);
   });
   afterAll(async () => {
     await page.close();
     server.close();
+  });
+
+  it('classifies as in Node', { timeout: 60_000 }, async () => {
+    const found = await page.evaluate(async () => {
+      const model = await kinglet.Kinglet.load('/stories.gguf', { cache: false });
+      const lists = await model.classify(['Lily smiled.', 'Tom cried.'], ['happy', 'very sad']);
+      model.dispose();
+      return lists;
+    });
+    const model = await Kinglet.load(new Blob([storyBytes]), { nThreads: 1 });
+    const expected = await model.classify(['Lily smiled.', 'Tom cried.'], ['happy', 'very sad']);
+    for (const [i, list] of found.entries()) {
+      for (const [j, { label, probability }] of list.entries()) {
+        expect(label).toBe(expected[i]![j]!.label);
+        expect(probability).toBeCloseTo(expected[i]![j]!.probability, 2);
+      }
+    }
+    model.dispose();
   });
 
   it('embeds and ranks as in Node, with threads too', { timeout: 60_000 }, async () => {

@@ -191,6 +191,7 @@ export class FakeEngine implements EngineModule {
       cancel: (id) => {
         new DataView(this.HEAPU8.buffer).setUint32(4, id, true);
       },
+      newClassifier: () => fail('unsupported_feature', 'a fake'),
       vectorPooling: () => this.#vectorPooling(),
     };
   }

@@ -389,6 +389,24 @@ describe('vectors and scores', () => {
     expect(['a dog', 'the cat', 'a tree'][results[0]?.index ?? 9]).toBe(results[0]?.document.text);
   });
 
+  test('classify labels texts', async () => {
+    const response = await fetch(`${served.url}/v1/classify`, {
+      method: 'POST',
+      body: JSON.stringify({ input: ['a sad day', 'a ball'], labels: ['sad', 'very happy'] }),
+    });
+    const { data } = (await response.json()) as {
+      data: { index: number; label: string; probs: number[]; num_classes: number }[];
+    };
+    expect(data.map(({ index, num_classes: n }) => [index, n])).toEqual([
+      [0, 2],
+      [1, 2],
+    ]);
+    for (const { label, probs } of data) {
+      expect(probs[0]! + probs[1]!).toBeCloseTo(1, 5);
+      expect(label).toBe(probs[0]! >= probs[1]! ? 'sad' : 'very happy');
+    }
+  });
+
   test('models are asked only for what they can make', async () => {
     await expect(encoder.client.completions.create(once)).rejects.toThrow(/400.*embeddings/s);
     await expect(

@@ -14,6 +14,7 @@ import {
   checkedText,
   checkedTexts,
   checkedTokens,
+  postedClassification,
   postedEmbedOptions,
   postedEncoding,
   postedLoadOptions,
@@ -38,10 +39,12 @@ import type {
   ChatPromptOptions,
   ChatResult,
   ChatTokensOptions,
+  ClassifyOptions,
   DetokenizeOptions,
   EmbedOptions,
   EncodeOptions,
   GenerateOptions,
+  LabelProbability,
   LoadOptions,
   ModelInfo,
   ModelSource,
@@ -268,7 +271,42 @@ export class Kinglet {
       .slice(0, topN);
   }
 
-  #encode<Name extends 'embed' | 'score'>(
+  /**
+   * Says how probable each label is for each text, the most probable first: one list for each text.
+   *
+   * A text model reads the instruction, the examples and the text, by its chat template if it has
+   * one, and the probabilities of the labels as its answer are scaled to the sum 1. A label that
+   * begins like another one (`good`, `good enough`) takes part of its probability: choose labels
+   * that begin differently. A model whose file names the labels of a classification head needs no
+   * `labels`.
+   */
+  async classify(
+    text: string,
+    labels?: readonly string[],
+    options?: ClassifyOptions,
+  ): Promise<LabelProbability[]>;
+  async classify(
+    texts: readonly string[],
+    labels?: readonly string[],
+    options?: ClassifyOptions,
+  ): Promise<LabelProbability[][]>;
+  async classify(
+    texts: string | readonly string[],
+    labels: readonly string[] = [],
+    options: ClassifyOptions = {},
+  ): Promise<LabelProbability[] | LabelProbability[][]> {
+    const isOne = typeof texts === 'string';
+    const request = postedClassification(isOne ? [texts] : texts, labels, options);
+    const found = await this.#encode('classify', request, options);
+    const lists = found.rows.map((row) =>
+      found.labels
+        .map((label, i) => ({ label, probability: row[i] ?? 0 }))
+        .sort((a, b) => b.probability - a.probability),
+    );
+    return isOne ? (lists[0] ?? []) : lists;
+  }
+
+  #encode<Name extends 'embed' | 'score' | 'classify'>(
     call: Name,
     takes: TakesOf<Name>,
     { signal, onProgress }: EncodeOptions,

@@ -6,6 +6,7 @@ import type {
   Conversation,
   GenerateNumbers,
   KvChoices,
+  PostedClassification,
   PostedEmbedOptions,
   PostedEncoding,
   PostedGenerateOptions,
@@ -21,6 +22,7 @@ import { absoluteUrl, hubRepositoryOf, postedSource } from './source.ts';
 import { kvKinds, numberRules, poolings, sequenceBreakers } from './option-tables.generated.ts';
 import type {
   ChatOptions,
+  ClassifyOptions,
   DetokenizeOptions,
   EmbeddingTables,
   EmbedOptions,
@@ -391,6 +393,29 @@ export function checkedRerankOptions({
     topN: topN === Infinity ? topN : checkedNumber('topN', topN, countRule),
     truncate: checkedFlag('truncate', truncate),
   };
+}
+
+export function postedClassification(
+  texts: readonly string[],
+  labels: readonly string[],
+  { instruction = '', examples = [], perToken = false, ...options }: ClassifyOptions,
+): PostedClassification {
+  refuseUnknown(options, ['instruction', 'examples', 'perToken', 'onProgress', 'signal']);
+  return {
+    texts: checkedArray('texts', texts).map((text) => checkedText(text)),
+    labels: checkedList('labels', labels),
+    instruction: checkedText(instruction, 'instruction'),
+    examples: checkedArray('examples', examples).map(({ text, label }) => ({
+      text: checkedText(text, "example's text"),
+      label: checkedText(label, "example's label"),
+    })),
+    perToken: checkedFlag('perToken', perToken),
+  };
+}
+
+function checkedArray<Item>(name: string, list: readonly Item[]): readonly Item[] {
+  if (Array.isArray(list)) return list;
+  throw new KingletError('invalid_argument', `${name} must be an array, not ${shown(list)}`);
 }
 
 export function checkedDocuments(documents: unknown): string[] {

@@ -22,6 +22,7 @@ import type {
   ImageProgress,
   KvChoice,
   KvPages,
+  LabelledText,
   LoadProgress,
   ModelEstimate,
   ModelInfo,
@@ -110,6 +111,20 @@ export interface PostedEmbedOptions {
 }
 
 /** How a text becomes tokens. */
+export interface PostedClassification {
+  texts: string[];
+  labels: string[];
+  instruction: string;
+  examples: LabelledText[];
+  perToken: boolean;
+}
+
+/** For each text the probability of each label. */
+export interface LabelRows {
+  labels: string[];
+  rows: Float32Array[];
+}
+
 export interface PostedEncoding {
   addBos: boolean;
   /** Only for a string. */
@@ -280,6 +295,7 @@ export interface Calls {
     InIndex & { query: string; limit: number; hybrid: boolean; among: string[] | undefined },
     EngineHit[]
   >;
+  classify: Call<PostedClassification, LabelRows, EncodeProgress>;
   /** Answers alternately the template's own text and text of the messages. */
   layOut: Call<Conversation, string[]>;
   tokenize: Call<{ text: string | Conversation } & PostedEncoding, Int32Array>;

@@ -778,6 +778,35 @@ export interface RankedDocument {
   score: number;
 }
 
+/** A text and its label. */
+export interface LabelledText {
+  text: string;
+  label: string;
+}
+
+/** The options of classify(). All but the last two are for text models. */
+export interface ClassifyOptions {
+  /** What the labels mean, and what to pay attention to. Default: asks for one of the labels. */
+  instruction?: string | undefined;
+  /** Texts with their labels, which the model sees before each text. */
+  examples?: readonly LabelledText[] | undefined;
+  /**
+   * Score a label by the mean of its tokens' log probabilities instead of their sum. The sum is the
+   * probability of the whole label, which is smaller for labels of more tokens. Default false.
+   */
+  perToken?: boolean | undefined;
+  /** Called as texts are done. */
+  onProgress?: ((progress: EncodeProgress) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** How probable a label is for a text. */
+export interface LabelProbability {
+  label: string;
+  /** From 0 to 1; those of all labels add up to 1. */
+  probability: number;
+}
+
 export interface DecodeOptions {
   /** Aborting takes effect at the next batch and leaves the context unchanged. */
   signal?: AbortSignal | undefined;

@@ -268,6 +268,26 @@ export interface EmbeddingList<Vector = number[]> {
   usage: { prompt_tokens: number; total_tokens: number };
 }
 
+/** As vLLM has it; all that follows `input` is for text models: see `classify()` of the model. */
+export interface ClassifyParams {
+  model?: string | undefined;
+  input: string | readonly string[];
+  labels?: readonly string[] | undefined;
+  instruction?: string | undefined;
+  examples?: readonly { text: string; label: string }[] | undefined;
+  per_token?: boolean | undefined;
+}
+
+/** For each text its most probable label, and the probabilities in the order of the labels. */
+export interface ClassifyAnswer {
+  id: string;
+  object: 'list';
+  created: number;
+  model: string;
+  data: { index: number; label: string; probs: number[]; num_classes: number }[];
+  usage: { prompt_tokens: number; total_tokens: number };
+}
+
 export interface RerankParams {
   /** Any name: there is only one model, and answers repeat the name. */
   model?: string | undefined;

@@ -6,7 +6,12 @@ import type {
   EngineResult,
 } from '#engine';
 import { KingletError } from '../errors.ts';
-import type { Embeddings, PostedEmbedOptions } from '../protocol.ts';
+import type {
+  Embeddings,
+  LabelRows,
+  PostedClassification,
+  PostedEmbedOptions,
+} from '../protocol.ts';
 import type { EncodeProgress } from '../types.ts';
 import { unwrap } from './engine-error.ts';
 import type { EngineLoop } from './engine-loop.ts';
@@ -68,6 +73,24 @@ export async function scoreTexts(
   return Float32Array.from(scores, ([first = 0]) => first);
 }
 
+/** Returns the probabilities of the labels for each text. */
+export async function classifyTexts(
+  model: EngineModel,
+  { texts, ...request }: PostedClassification,
+  work: EncodingWork,
+): Promise<LabelRows> {
+  const classifier = unwrap(model.newClassifier(request));
+  try {
+    const tokens = await tokensOf(texts, work, (text) => unwrap(classifier.tokens(text, work.id)));
+    const rows = await runEncoding(tokens.length, work, model, (onEvent) => {
+      classifier.classify(tokens, work.id, onEvent);
+    });
+    return { labels: classifier.labels(), rows };
+  } finally {
+    classifier.delete();
+  }
+}
+
 /** Returns the file's pooling. */
 function poolingOf(model: EngineModel): string {
   const found = model.vectorPooling();
@@ -83,15 +106,24 @@ async function encode(
   request: Omit<EngineEncodingRequest, 'id'>,
   work: EncodingWork,
 ): Promise<Float32Array[]> {
+  return runEncoding(request.texts.length, work, model, (onEvent) => {
+    unwrap(model.encodeTexts({ ...request, id: work.id }, onEvent));
+  });
+}
+
+/** Returns a row for each of `total` texts. */
+async function runEncoding(
+  total: number,
+  work: EncodingWork,
+  model: EngineModel,
+  begin: (onEvent: (event: EngineResult<EngineEncodingEvent>) => void) => void,
+): Promise<Float32Array[]> {
   checkWanted(work);
   const { id, loop } = work;
-  const total = request.texts.length;
   if (total === 0) return [];
   const last = await loop.run<EngineResult<EngineEncodingEvent>>({
     isWanted: () => work.isWanted(),
-    begin: (onEvent) => {
-      unwrap(model.encodeTexts({ ...request, id }, onEvent));
-    },
+    begin,
     read: (event) => {
       const { nDone, isLast } = unwrap(event);
       if (!isLast) work.onProgress({ done: nDone, total });

@@ -35,7 +35,7 @@ import type {
 import { isRemoved } from '../wanted-signs.ts';
 import type { WantedSign } from '../wanted-signs.ts';
 import { answerRequest } from './answer-request.ts';
-import { embedTexts, scoreTexts } from './encode-texts.ts';
+import { classifyTexts, embedTexts, scoreTexts } from './encode-texts.ts';
 import type { ByteSource } from './byte-source.ts';
 import type { EncodingWork } from './encode-texts.ts';
 import { unwrap } from './engine-error.ts';
@@ -191,6 +191,8 @@ export class ModelHost {
     documentRecord: ({ index, id }) => unwrap(this.#indexes.at(index).record(id)),
     documentContent: ({ index, id }) => this.#indexes.at(index).content(id),
     searchDocuments: (takes, work) => this.#indexes.search(takes, { ...work, ...this.#ready() }),
+    classify: (request, work) =>
+      classifyTexts(this.#withWeights(), request, this.#encodingWork(work)),
     layOut: ({ saidLast = '', ...conversation }, { id }) =>
       unwrap(this.#ready().model.layOut({ ...conversation, pictures: undefined, saidLast, id })),
     tokenize: (takes, work) => this.#tokenize(takes, work),
@@ -549,7 +551,7 @@ export class ModelHost {
     return this.#add(id, { engine, sharesPages: kvPool > 0 }, engine.kvBytes());
   }
 
-  #encodingWork(work: CallWork<'embed'> | CallWork<'score'>): EncodingWork {
+  #encodingWork(work: CallWork<'embed'> | CallWork<'score'> | CallWork<'classify'>): EncodingWork {
     return { ...work, loop: this.#ready().loop, onProgress: work.notify };
   }
 
