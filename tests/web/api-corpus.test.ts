@@ -118,14 +118,14 @@ function settled(value: unknown): unknown {
     if (differing.includes(key) && typeof inner === 'number') return 'a number';
     if (!/^(id|item_id|call_id)$/.test(key) || typeof inner !== 'string') return inner;
     return inner.replace(
-      /^(chatcmpl-|cmpl-|resp_|msg_|rs_|fc_)[A-Za-z0-9]{24}$|^[A-Za-z0-9]{9}$/,
+      /^(chatcmpl-|cmpl-|classify-|resp_|msg_|rs_|fc_)[A-Za-z0-9]{24}$|^[A-Za-z0-9]{9}$/,
       '$1…',
     );
   }) as unknown;
 }
 
 /** Numbers that other kernels compute differently in their last digits. */
-const measured = ['logprob', 'token_logprobs', 'relevance_score', 'embedding'];
+const measured = ['logprob', 'token_logprobs', 'relevance_score', 'embedding', 'probs'];
 
 /** Returns where the values differ, and how. */
 function differences(a: unknown, b: unknown, place = '', isMeasured = false): string[] {
