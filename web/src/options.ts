@@ -414,7 +414,7 @@ export function postedClassification(
 }
 
 function checkedArray<Item>(name: string, list: readonly Item[]): readonly Item[] {
-  if (Array.isArray(list)) return list;
+  if (Array.isArray(list)) return list as readonly Item[];
   throw new KingletError('invalid_argument', `${name} must be an array, not ${shown(list)}`);
 }
 
