@@ -460,7 +460,7 @@ void add_quantize(Program& program) {
       program, "quantize", "Convert a file's weights to other types", quantize);
   command.add_option("input", options.input, "GGUF file to read")->required();
   command.add_option("output", options.output, "GGUF file to write")->required();
-  command.add_option("mix", options.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, …")->required();
+  command.add_option("mix", options.mix, "Mix of types: Q4_0, Q8_0, Q4_K_M, IQ3_M, …")->required();
   command.add_option("--imatrix", options.imatrix,
                      "Importance matrix of the model (kinglet imatrix, llama.cpp's imatrix)");
   command.add_flag("--force", options.replaces, "Replace the output file if it exists");

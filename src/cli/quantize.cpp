@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "cli/models.h"
 #include "cli/new_file.h"
@@ -112,28 +113,31 @@ std::vector<float> nvfp4_scales(const Rows& rows) {
   return scales;
 }
 
-// Converts row by row, so that only the tensor's result and one row of floats are in memory.
-// `entry`: how much the tensor's columns matter, or null.
+// Converts rows on all threads, so that only the tensor's result and a row of floats for each
+// thread are in memory. `entry`: how much the tensor's columns matter, or null.
 std::vector<std::byte> convert(const Rows& rows, DType to, std::span<const float> scales,
-                               const ImportanceMatrix::Entry* entry) {
+                               const ImportanceMatrix::Entry* entry, ThreadPool& pool) {
+  constexpr size_t kGrain = 8;  // rows
   const Quantizer quantizer = find_quantizer(to);
   const ImportanceQuantizer by_importance =
       entry == nullptr ? nullptr : find_importance_quantizer(to);
   const size_t row_bytes = dtype_info(to).row_bytes(rows.n_columns());
-  std::vector<float> row(rows.n_columns());
-  std::vector<float> importance;
   std::vector<std::byte> out(rows.n_rows() * row_bytes);
-  for (size_t i = 0; i < rows.n_rows(); ++i) {
-    const size_t matrix = rows.matrix_of(i);
-    rows.read(i, scales.empty() ? 1.0f : 1.0f / scales[matrix], row.data());
-    std::byte* const blocks = out.data() + i * row_bytes;
-    if (by_importance == nullptr) {
-      quantizer(row.data(), blocks, row.size());
-      continue;
+  pool.for_range(rows.n_rows(), kGrain, [&](size_t begin, size_t end, size_t /*thread*/) {
+    std::vector<float> row(rows.n_columns());
+    std::vector<float> importance;
+    for (size_t i = begin; i < end; ++i) {
+      const size_t matrix = rows.matrix_of(i);
+      rows.read(i, scales.empty() ? 1.0f : 1.0f / scales[matrix], row.data());
+      std::byte* const blocks = out.data() + i * row_bytes;
+      if (by_importance == nullptr) {
+        quantizer(row.data(), blocks, row.size());
+        continue;
+      }
+      if (i == begin || rows.matrix_of(i - 1) != matrix) importance = entry->of_matrix(matrix);
+      by_importance(row.data(), importance.data(), blocks, row.size());
     }
-    if (i == 0 || rows.matrix_of(i - 1) != matrix) importance = entry->of_matrix(matrix);
-    by_importance(row.data(), importance.data(), blocks, row.size());
-  }
+  });
   return out;
 }
 
@@ -155,7 +159,7 @@ Result<uint32_t> count_guessing_layers(const GgufHeader& header) {
 
 // Says on standard error how many of the layers' matrices are quantized without their importance.
 // n_reached: the number of first layers that texts reach. Errors: missing_tensor (nothing is known
-// of one of these).
+// of one of these, or of a matrix whose new type needs it).
 Status check_layers(std::span<const Conversion> conversions, const ImportanceMatrix& matrix,
                     uint32_t n_reached, const std::string& path) {
   std::set<std::optional<uint32_t>> known;
@@ -168,16 +172,36 @@ Status check_layers(std::span<const Conversion> conversions, const ImportanceMat
         conversion.changes_type() && find_importance_quantizer(conversion.type) != nullptr;
     if (!layer || !can_use || matrix.find(name) != nullptr) continue;
     ++n_missing;
-    if (*layer >= n_reached || known.count(layer) > 0) continue;
-    return Error{ErrorCode::missing_tensor,
-                 cat(path, ": has no entry for ", in_quotes(name),
-                     " or another matrix of its layer: it is the importance matrix of another "
-                     "model")};
+    if (*layer >= n_reached) continue;
+    if (known.count(layer) == 0) {
+      return Error{ErrorCode::missing_tensor,
+                   cat(path, ": has no entry for ", in_quotes(name),
+                       " or another matrix of its layer: it is the importance matrix of another "
+                       "model")};
+    }
+    if (needs_importance(name, conversion.type)) {
+      return Error{ErrorCode::missing_tensor,
+                   cat(path, ": has no entry for ", in_quotes(name), ", which ",
+                       dtype_info(conversion.type).name, " needs: make another matrix")};
+    }
   }
   if (n_missing > 0) {
     std::fprintf(stderr,
                  "%zu matrices are not in the importance matrix: all their columns count alike\n",
                  n_missing);
+  }
+  return {};
+}
+
+// Fails with ErrorCode::invalid_argument if a new type needs an importance matrix.
+Status check_without_importance(std::span<const Conversion> conversions) {
+  for (const Conversion& conversion : conversions) {
+    const std::string_view name = conversion.source->name;
+    if (!conversion.changes_type() || !needs_importance(name, conversion.type)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 cat(in_quotes(name), " in ", dtype_info(conversion.type).name,
+                     " needs an importance matrix: \"kinglet imatrix -m MODEL -f TEXT\" makes "
+                     "one, and --imatrix reads it")};
   }
   return {};
 }
@@ -210,13 +234,13 @@ void set_metadata(const GgufHeader& header, const Recipe& recipe, std::span<cons
 }
 
 Status write_tensor(GgufFile& file, const Conversion& conversion, const ImportanceMatrix& matrix,
-                    GgufWriter& out) {
+                    ThreadPool& pool, GgufWriter& out) {
   if (!conversion.changes_type()) return out.write_tensor(file.tensor(*conversion.source).bytes);
   const Rows rows(file, *conversion.source);
   std::vector<float> scales;
   if (conversion.gets_scale()) scales = nvfp4_scales(rows);
   KINGLET_TRY(out.write_tensor(
-      convert(rows, conversion.type, scales, matrix.find(conversion.source->name))));
+      convert(rows, conversion.type, scales, matrix.find(conversion.source->name), pool)));
   return scales.empty() ? Status() : out.write_tensor(std::as_bytes(std::span(scales)));
 }
 
@@ -281,6 +305,8 @@ Status quantize(const QuantizeOptions& options) {
     KINGLET_TRY(check_layers(conversions, importance,
                              model.n_layers - std::min(n_guessing, model.n_layers),
                              options.imatrix));
+  } else {
+    KINGLET_TRY(check_without_importance(conversions));
   }
   Sizes before;
   Sizes after;
@@ -302,10 +328,11 @@ Status quantize(const QuantizeOptions& options) {
   KINGLET_ASSIGN(NewFile written, NewFile::create(options.output));
   KINGLET_TRY(out.open(written.path()));
   {
+    ThreadPool pool(threads_for(0));
     ProgressBar bar("Converting");
     uint64_t n_done = 0;
     for (const Conversion& conversion : conversions) {
-      KINGLET_TRY(write_tensor(file, conversion, importance, out));
+      KINGLET_TRY(write_tensor(file, conversion, importance, pool, out));
       bar.update(n_done += conversion.source->bytes, header.data_bytes);
     }
   }

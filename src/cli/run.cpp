@@ -13,16 +13,6 @@
 namespace kinglet::cli {
 namespace {
 
-// Returns the number of threads that was asked for; 0: the default. More threads than physical
-// cores, usually half of what the system reports, only disturb each other. If the system reports
-// two, choose_threads() measures whether two are faster than one.
-size_t threads_for(uint32_t asked) {
-  if (asked > 0) return asked;
-  const size_t n_hardware = std::thread::hardware_concurrency();
-  const size_t n_usual = std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
-  return std::min<size_t>(n_usual, kProgramThreads.most_usual);
-}
-
 // Parses --kv: one kind for both sides, such as "int8", or "k=q8,v=q4". A side that is not named is
 // auto.
 Status parse_kv(std::string_view text, SequenceOptions& options) {
@@ -60,6 +50,13 @@ Result<LanguageModel> load_named(const std::string& name, GgufFile file, const K
 }
 
 }  // namespace
+
+size_t threads_for(uint32_t asked) {
+  if (asked > 0) return asked;
+  const size_t n_hardware = std::thread::hardware_concurrency();
+  const size_t n_usual = std::max({size_t{1}, std::min<size_t>(n_hardware, 2), n_hardware / 2});
+  return std::min<size_t>(n_usual, kProgramThreads.most_usual);
+}
 
 Result<GgufFile> read_model(const std::string& model, const std::string& tables) {
   KINGLET_ASSIGN(const std::string path, model_path(model));

@@ -14,6 +14,11 @@
 
 namespace kinglet::cli {
 
+// Returns the number of threads that was asked for; 0: the default. More threads than physical
+// cores, usually half of what the system reports, only disturb each other. If the system reports
+// two, choose_threads() measures whether two are faster than one.
+size_t threads_for(uint32_t asked);
+
 // Reads a model file, given by its path or by the hub address of a file that was pulled. `tables`:
 // see RunOptions.
 Result<GgufFile> read_model(const std::string& model, const std::string& tables = "memory");

@@ -25,8 +25,24 @@ constexpr Recipe plain(std::string_view name, uint32_t file_type, DType type) {
   return {name, file_type, type, q6_k, {type}, {type}, type, type};
 }
 
+// IQ1 and IQ2. `finer`: of values, and of the first down projections.
+constexpr Recipe below_3_bits(std::string_view name, uint32_t file_type, DType type, DType finer,
+                              DType attention, DType embedding) {
+  Recipe recipe{name,
+                file_type,
+                type,
+                q5_k,
+                {finer, grouped_or_experts, q4_k},
+                {type, first8th, finer},
+                attention,
+                q5_k,
+                embedding};
+  recipe.is_below_3_bits = true;
+  return recipe;
+}
+
 // A row for each mix: name, file type, matrices, output, values, down, attention, attention with
-// eight experts, embedding, experts.
+// eight experts, embedding, experts, queries, gates.
 constexpr Recipe kRecipes[] = {
     uniform("F32", 0, f32),
     uniform("F16", 1, f16),
@@ -45,6 +61,37 @@ constexpr Recipe kRecipes[] = {
     plain("Q5_K_S", 16, q5_k),
     {"Q5_K_M", 17, q5_k, q6_k, {q5_k, spread, q6_k}, {q5_k, spread, q6_k}, q5_k, q5_k},
     plain("Q6_K", 18, q6_k),
+    below_3_bits("IQ1_S", 24, iq1_s, q2_k, iq2_xxs, q2_k),
+    below_3_bits("IQ1_M", 31, iq1_m, q2_k, iq2_xxs, q2_k),
+    below_3_bits("IQ2_XXS", 19, iq2_xxs, q2_k, iq2_xxs, q2_k),
+    below_3_bits("IQ2_XS", 20, iq2_xs, q2_k, iq2_xs, q2_k),
+    below_3_bits("IQ2_S", 28, iq2_xs, iq3_s, iq3_s, iq3_s),
+    below_3_bits("IQ2_M", 29, iq2_s, iq3_s, iq3_s, iq3_s),
+    {"IQ3_XXS",
+     23,
+     iq3_xxs,
+     q5_k,
+     {iq3_s, grouped, q4_k},
+     {q3_k, first8th, q4_k},
+     iq3_s,
+     q5_k,
+     iq3_s,
+     iq3_xxs,
+     iq2_s},
+    {"IQ3_XS",
+     22,
+     iq3_s,
+     q6_k,
+     {iq3_s, grouped, q4_k},
+     {iq3_s},
+     iq3_s,
+     q5_k,
+     iq3_s,
+     iq3_s,
+     iq3_xxs,
+     {iq3_s, middle, iq3_xxs}},
+    {"IQ3_S", 26, iq3_s, q6_k, {iq3_s, grouped, q4_k}, {iq3_s}, iq3_s, q5_k},
+    {"IQ3_M", 27, iq3_s, q6_k, {q4_k}, {iq3_s, first8th_or_spread8, q4_k}, q4_k, q5_k},
     {"IQ4_NL", 25, iq4_nl, q6_k, {iq4_nl, grouped, q5_k}, {iq4_nl, first8th, q5_k}, iq4_nl, q5_k},
     {"IQ4_XS", 30, iq4_xs, q6_k, {iq4_xs, grouped, q5_k}, {iq4_xs, first8th, q5_k}, iq4_xs, q5_k},
     {"TQ1_0", 36, tq1_0, q6_k, {tq1_0}, {tq1_0}, tq1_0, tq1_0, q4_k},
@@ -69,9 +116,11 @@ struct Fallback {
   DType smaller;
 };
 
-constexpr Fallback kFallbacks[] = {{q2_k, q4_0}, {q3_k, q4_0}, {tq1_0, q4_0},   {tq2_0, q4_0},
-                                   {q1_0, q4_0}, {q2_0, q4_0}, {nvfp4, q4_0},   {q4_k, q5_0},
-                                   {q5_k, q5_1}, {q6_k, q8_0}, {iq4_xs, iq4_nl}};
+constexpr Fallback kFallbacks[] = {
+    {q2_k, q4_0},     {q3_k, q4_0},      {tq1_0, q4_0},   {tq2_0, q4_0},     {q1_0, q4_0},
+    {q2_0, q4_0},     {nvfp4, q4_0},     {q4_k, q5_0},    {q5_k, q5_1},      {q6_k, q8_0},
+    {iq4_xs, iq4_nl}, {iq1_s, iq4_nl},   {iq1_m, iq4_nl}, {iq2_xxs, iq4_nl}, {iq2_xs, iq4_nl},
+    {iq2_s, iq4_nl},  {iq3_xxs, iq4_nl}, {iq3_s, iq4_nl}};
 
 DType fit_row(DType type, uint64_t n_columns) {
   for (const Fallback& fallback : kFallbacks) {
@@ -142,13 +191,18 @@ bool keeps_type(const TensorInfo& tensor) {
                      [&](std::string_view part) { return contains(tensor.name, part); });
 }
 
-enum class Kind { output, embedding, values, keys, attention, down, other };
+enum class Kind { output, embedding, values, keys, queries, attention, gate, up, down, other };
 
 Kind kind_of(std::string_view tensor) {
-  constexpr std::pair<std::string_view, Kind> kParts[] = {
-      {"attn_qkv.weight", Kind::values},       {"attn_kv_b.weight", Kind::values},
-      {"attn_v.weight", Kind::values},         {"attn_k.weight", Kind::keys},
-      {"attn_output.weight", Kind::attention}, {"ffn_down", Kind::down}};
+  constexpr std::pair<std::string_view, Kind> kParts[] = {{"attn_qkv.weight", Kind::values},
+                                                          {"attn_kv_b.weight", Kind::values},
+                                                          {"attn_v.weight", Kind::values},
+                                                          {"attn_k.weight", Kind::keys},
+                                                          {"attn_q.weight", Kind::queries},
+                                                          {"attn_output.weight", Kind::attention},
+                                                          {"ffn_up", Kind::up},
+                                                          {"ffn_gate", Kind::gate},
+                                                          {"ffn_down", Kind::down}};
   if (tensor == "output.weight") return Kind::output;
   if (tensor == "token_embd.weight" || tensor == "per_layer_token_embd.weight") {
     return Kind::embedding;
@@ -181,7 +235,10 @@ class Chooser {
   DType type_of(const TensorInfo& tensor) {
     const bool has_eight_experts = model_.n_experts == 8;
     const Kind kind = kind_of(tensor.name);
-    if (kind == Kind::output || (kind == Kind::embedding && tied_)) return recipe_.output;
+    if (kind == Kind::output || (kind == Kind::embedding && tied_)) {
+      const bool fits = tensor.shape[0] % dtype_info(recipe_.output).block_size == 0;
+      return fits || recipe_.output != q5_k ? recipe_.output : q8_0;
+    }
     // If a mix has a type for experts, no other rule applies to them.
     if (tensor.shape[2] > 1 && recipe_.experts != recipe_.matrices) return recipe_.experts;
     switch (kind) {
@@ -189,26 +246,37 @@ class Chooser {
         return recipe_.embedding;
       case Kind::values: {
         const DType type = pick(recipe_.values, i_value_++, n_values_);
+        if (recipe_.is_below_3_bits) return type;
         if (has_eight_experts) return q8_0;
         return model_.is_70b && (type == q3_k || type == q4_k) ? q5_k : type;
       }
       case Kind::keys:
-        return has_eight_experts ? q8_0 : recipe_.matrices;
+        if (has_eight_experts) return recipe_.is_below_3_bits ? q4_k : q8_0;
+        return recipe_.queries;
+      case Kind::queries:
+        return recipe_.queries;
       case Kind::attention:
         return has_eight_experts ? recipe_.attention8 : recipe_.attention;
+      case Kind::gate:
+        return pick(recipe_.gates, layer(tensor, i_gate_++), model_.n_layers);
+      case Kind::up:
+        return pick(recipe_.gates, layer(tensor, i_up_++), model_.n_layers);
       case Kind::down: {
-        // With experts, a layer may have several such matrices.
         const uint32_t i = i_down_++;
-        return pick(recipe_.down, model_.n_experts > 1 ? layer_of(tensor.name).value_or(i) : i,
-                    model_.n_layers);
+        return pick(recipe_.down, recipe_.is_below_3_bits ? i : layer(tensor, i), model_.n_layers);
       }
       default:
         return recipe_.matrices;
     }
   }
 
+  // The place of matrix i of its kind among the layers. With experts, a layer may have several.
+  uint32_t layer(const TensorInfo& tensor, uint32_t i) const {
+    return model_.n_experts > 1 ? layer_of(tensor.name).value_or(i) : i;
+  }
+
   DType pick(const Choice& choice, uint32_t i, uint32_t n) const {
-    return is_among(choice.which, i, n) ? choice.finer : choice.type;
+    return is_among(choice.which, i, n) ? choice.other : choice.type;
   }
 
   bool is_among(Which which, uint32_t i, uint32_t n) const {
@@ -226,8 +294,14 @@ class Chooser {
         return i < eighth;
       case spread:
         return i < eighth || i >= uint64_t{n} * 7 / 8 || (i - eighth) % 3 == 2;
+      case first8th_or_spread8:
+        return is_among(model_.n_experts == 8 ? spread : first8th, i, n);
+      case middle:
+        return i >= eighth && i < uint64_t{n} * 7 / 8;
       case grouped:
         return model_.heads_of_value >= 4;
+      case grouped_or_experts:
+        return model_.heads_of_value >= 4 || model_.n_experts >= 4;
     }
     return false;
   }
@@ -237,6 +311,8 @@ class Chooser {
   bool tied_ = true;  // whether the embedding is also the output
   uint32_t n_values_ = 0;
   uint32_t i_value_ = 0;
+  uint32_t i_gate_ = 0;
+  uint32_t i_up_ = 0;
   uint32_t i_down_ = 0;
 };
 
@@ -292,6 +368,10 @@ Recipe with_importance(Recipe recipe) {
     case iq4_xs:
       recipe.down = {recipe.matrices};
       break;
+    case iq3_xxs:
+      recipe.values.type = iq3_xxs;
+      recipe.down = {iq3_xxs};
+      break;
     case q4_0:
       recipe.down = {q4_0, first8th, q4_1};
       break;
@@ -302,6 +382,13 @@ Recipe with_importance(Recipe recipe) {
       break;
   }
   return recipe;
+}
+
+bool needs_importance(std::string_view tensor, DType type) {
+  constexpr DType kTypes[] = {iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs};
+  const Kind kind = kind_of(tensor);
+  return kind != Kind::output && kind != Kind::embedding &&
+         std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
 std::string_view mix_name(uint32_t file_type) {

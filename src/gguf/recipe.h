@@ -22,15 +22,18 @@ enum class Which : uint8_t {
   first4,
   first16th,
   first8th,
-  spread,   // the first eighth, the last eighth, and every third matrix between them
-  grouped,  // all, if four or more query heads share a value head
+  spread,               // the first eighth, the last eighth, and every third matrix between them
+  first8th_or_spread8,  // with eight experts `spread`, else the first eighth
+  middle,               // all but the first and the last eighth
+  grouped,              // all, if four or more query heads share a value head
+  grouped_or_experts,   // the same, or if there are four or more experts
 };
 
 // Two types for the matrices of one kind.
 struct Choice {
   DType type;
   Which which = Which::none;
-  DType finer = type;  // for the matrices that `which` selects
+  DType other = type;  // for the matrices that `which` selects
 };
 
 // A named mix of types: most matrices get one type, and the sensitive ones get finer types.
@@ -45,6 +48,12 @@ struct Recipe {
   DType attention8;            // attn_output in models with eight experts
   DType embedding = matrices;  // token_embd, if there is an output.weight
   DType experts = matrices;    // matrices of three dimensions
+  DType queries = matrices;    // attn_q and attn_k
+  Choice gates = {matrices};   // ffn_gate and ffn_up
+  // Whether it is one of IQ1 and IQ2. Their rules differ in three ways: attn_k and attn_v of eight
+  // experts get Q4_K instead of Q8_0, a model of 70B gets no finer attn_v, and each ffn_down
+  // counts, also if a layer has several.
+  bool is_below_3_bits = false;
 };
 
 // Finds a mix by its name, ignoring case. Q3_K, Q4_K and Q5_K mean the mixes with _M; MXFP4 means
@@ -52,9 +61,14 @@ struct Recipe {
 // lists the known names.
 Result<Recipe> find_recipe(std::string_view name);
 
-// The mix as it is with an importance matrix: then IQ4_NL and IQ4_XS need no finer types for the
-// first down projections, and Q4_0 and Q5_0 can have them.
+// The mix as it is with an importance matrix: then IQ4_NL, IQ4_XS and IQ3_XXS need no finer types
+// for down projections and values, and Q4_0 and Q5_0 can have them.
 Recipe with_importance(Recipe recipe);
+
+// Whether a tensor of this type is useless if it is encoded without an importance matrix. As in
+// llama.cpp, this holds for the types of at most 3.1 bits a weight with a codebook, except in the
+// embedding and the output.
+bool needs_importance(std::string_view tensor, DType type);
 
 // The name of the mix with this number in general.file_type; empty if there is no such mix.
 std::string_view mix_name(uint32_t file_type);

@@ -154,10 +154,6 @@ void add_bits(uint8_t* bytes, uint64_t bits) {
   std::memcpy(bytes, &word, sizeof word);
 }
 
-void add_nibble(uint8_t* bytes, size_t i, unsigned nibble) {
-  bytes[i / 2] = static_cast<uint8_t>(bytes[i / 2] | nibble << (i % 2 * 4));
-}
-
 // The place of a weight, or of the first one of a group, in blocks that have pairs as in Q2_K.
 struct CodedPlace {
   size_t half;

@@ -9,6 +9,11 @@ namespace kinglet {
 // In blocks of 32 codes: weights in the low nibbles; the high nibbles hold as many.
 constexpr size_t kHalfBlock = 16;
 
+// Sets nibble i of `bytes`, low nibble first. It must be 0 at first.
+inline void add_nibble(uint8_t* bytes, size_t i, unsigned nibble) {
+  bytes[i / 2] = static_cast<uint8_t>(bytes[i / 2] | nibble << (i % 2 * 4));
+}
+
 // Writes the block's Block::kSize weights: the exact values of its formula, each rounded once to a
 // float.
 void decode(const BlockQ4_0& block, float* out);
@@ -80,5 +85,12 @@ void encode(const float* in, const float* importance, BlockQ5_K& block);
 void encode(const float* in, const float* importance, BlockQ6_K& block);
 void encode(const float* in, const float* importance, BlockIQ4_NL& block);
 void encode(const float* in, const float* importance, BlockIQ4_XS& block);
+void encode(const float* in, const float* importance, BlockIQ1_S& block);
+void encode(const float* in, const float* importance, BlockIQ1_M& block);
+void encode(const float* in, const float* importance, BlockIQ2_XXS& block);
+void encode(const float* in, const float* importance, BlockIQ2_XS& block);
+void encode(const float* in, const float* importance, BlockIQ2_S& block);
+void encode(const float* in, const float* importance, BlockIQ3_XXS& block);
+void encode(const float* in, const float* importance, BlockIQ3_S& block);
 
 }  // namespace kinglet

@@ -100,10 +100,11 @@ std::vector<std::string> expected_types(const Group& group, const std::string& m
   return {};
 }
 
-constexpr const char* kMixes[] = {"F16",    "Q8_0",   "Q4_0",   "Q5_1",     "Q2_K",
-                                  "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_K_S",   "Q4_K_M",
-                                  "Q5_K_S", "Q5_K_M", "Q6_K",   "IQ4_NL",   "IQ4_XS",
-                                  "TQ1_0",  "TQ2_0",  "Q2_0",   "MXFP4_MOE"};
+constexpr const char* kMixes[] = {"F16",    "Q8_0",    "Q4_0",   "Q5_1",    "Q2_K",     "Q3_K_S",
+                                  "Q3_K_M", "Q3_K_L",  "Q4_K_S", "Q4_K_M",  "Q5_K_S",   "Q5_K_M",
+                                  "Q6_K",   "IQ1_S",   "IQ1_M",  "IQ2_XXS", "IQ2_XS",   "IQ2_S",
+                                  "IQ2_M",  "IQ3_XXS", "IQ3_XS", "IQ3_S",   "IQ3_M",    "IQ4_NL",
+                                  "IQ4_XS", "TQ1_0",   "TQ2_0",  "Q2_0",    "MXFP4_MOE"};
 
 // F32 tensors in reversed order: their order in the file does not matter.
 struct Tensors {
@@ -144,7 +145,8 @@ TEST(Recipe, WithAnImportanceMatrixTheFirstDownProjectionsDiffer) {
       {"Q4_0", DType::q4_0, DType::q4_1},     {"Q5_0", DType::q5_0, DType::q5_1},
       {"IQ4_NL", DType::q5_k, DType::iq4_nl}, {"IQ4_XS", DType::q5_k, DType::iq4_xs},
       {"Q4_1", DType::q4_1, DType::q4_1},     {"Q2_K", DType::q3_k, DType::q3_k},
-      {"Q4_K_S", DType::q5_k, DType::q5_k},   {"Q8_0", DType::q8_0, DType::q8_0}};
+      {"Q4_K_S", DType::q5_k, DType::q5_k},   {"IQ2_XS", DType::q2_k, DType::q2_k},
+      {"Q8_0", DType::q8_0, DType::q8_0}};
   const ModelTraits model{.n_layers = 8};
   const std::vector<TensorInfo> tensors = {
       {"blk.0.ffn_down.weight", DType::f16, {256, 256, 1, 1}, 0, 0},
@@ -156,6 +158,33 @@ TEST(Recipe, WithAnImportanceMatrixTheFirstDownProjectionsDiffer) {
     EXPECT_EQ(plain[0], row.without) << row.mix;
     EXPECT_EQ(weighed[0], row.with) << row.mix;
     EXPECT_EQ(weighed[1], plain[1]) << row.mix;
+  }
+}
+
+// Source: the same. Down projections and values of IQ3_XXS need finer types only without a matrix.
+TEST(Recipe, WithAnImportanceMatrixIq3XxsHasNoFinerTypes) {
+  const std::vector<TensorInfo> tensors = {
+      {"blk.0.ffn_down.weight", DType::f16, {256, 256, 1, 1}, 0, 0},
+      {"blk.1.ffn_down.weight", DType::f16, {256, 256, 1, 1}, 0, 0},
+      {"blk.1.attn_v.weight", DType::f16, {256, 256, 1, 1}, 0, 0}};
+  const Recipe recipe = find_recipe("IQ3_XXS").value();
+  const auto types = [&](const Recipe& mix, uint32_t heads_of_value) {
+    return recipe_types(mix, {.n_layers = 8, .heads_of_value = heads_of_value}, tensors);
+  };
+  EXPECT_EQ(types(recipe, 1), (std::vector{DType::q4_k, DType::q3_k, DType::iq3_s}));
+  EXPECT_EQ(types(with_importance(recipe), 1),
+            (std::vector{DType::iq3_xxs, DType::iq3_xxs, DType::iq3_xxs}));
+  EXPECT_EQ(types(with_importance(recipe), 4)[2], DType::q4_k);
+}
+
+// Source: tensor_requires_imatrix() in the same file.
+TEST(Recipe, TypesOfFewBitsNeedAnImportanceMatrix) {
+  for (const DTypeInfo& type : dtypes()) {
+    const std::string name(type.name);
+    const bool needs = name.starts_with("IQ1") || name.starts_with("IQ2") || name == "IQ3_XXS";
+    EXPECT_EQ(needs_importance("blk.3.ffn_up.weight", type.type), needs) << name;
+    EXPECT_FALSE(needs_importance("output.weight", type.type)) << name;
+    EXPECT_FALSE(needs_importance("token_embd.weight", type.type)) << name;
   }
 }
 
@@ -198,6 +227,7 @@ TEST(Recipe, MixesThatAreNotOfLlamaCpp) {
 
 TEST(Recipe, FileTypesHaveTheNamesOfMixes) {
   EXPECT_EQ(mix_name(15), "Q4_K_M");
+  EXPECT_EQ(mix_name(19), "IQ2_XXS");
   EXPECT_EQ(mix_name(39), "NVFP4");
   EXPECT_EQ(mix_name(40), "Q1_0");
   EXPECT_EQ(mix_name(41), "Q2_0");
@@ -220,7 +250,7 @@ TEST(Recipe, NamesAreFoundInAnyCaseAndByOtherNames) {
   EXPECT_EQ(find_recipe("q4_k").value().name, "Q4_K_M");
   EXPECT_EQ(find_recipe("Q5_K").value().name, "Q5_K_M");
   EXPECT_EQ(find_recipe("mxfp4").value().name, "MXFP4_MOE");
-  for (const char* name : {"", "Q4", "Q4_K_MM", "IQ2_XS"}) {
+  for (const char* name : {"", "Q4", "Q4_K_MM", "IQ2_XL"}) {
     const auto recipe = find_recipe(name);
     ASSERT_FALSE(recipe.ok()) << name;
     EXPECT_EQ(recipe.error().code, ErrorCode::invalid_argument);
