@@ -22,7 +22,7 @@ export function thisMachine(): Machine {
 export function memoryNeeded(model: ChatModel | PictureModel): number {
   const bytesOfFloat = 4;
   const context = 'mmproj' in model ? defaultSeeingContext : defaultMaxContext;
-  return model.bytes + model.kvNumbers * bytesOfFloat * context;
+  return (model.weightBytes ?? model.bytes) + model.kvNumbers * bytesOfFloat * context;
 }
 
 /**

@@ -8,6 +8,8 @@ export interface HubModel {
   about: string;
   /** The size of its files. */
   bytes: number;
+  /** About the memory of its weights, if that is more: IQ1 to IQ3 grow while they load. */
+  weightBytes?: number;
   licence: string;
   /** The source for `Kinglet.load()`: `hf:owner/repo/file`. */
   address: string;
@@ -108,6 +110,24 @@ export const chatModels: readonly ChatModel[] = [
     licence: 'Apache 2.0',
     kvNumbers: 2 * 36 * 1024,
     address: 'hf:prism-ml/Bonsai-8B-gguf/Bonsai-8B-Q1_0.gguf',
+  },
+  {
+    name: 'Qwen 3.5 4B, 2 bits',
+    about: 'Thinks, calls tools: a 4 B model where no larger file fits; makes more mistakes',
+    bytes: 1_520_217_248,
+    weightBytes: 1_850_000_000,
+    licence: 'Apache 2.0',
+    kvNumbers: 2 * 8 * 1024,
+    address: 'hf:unsloth/Qwen3.5-4B-GGUF/Qwen3.5-4B-UD-IQ2_XXS.gguf',
+  },
+  {
+    name: 'Qwen 3.5 4B, 3 bits',
+    about: 'The same, closer to the original; needs a fast machine',
+    bytes: 1_949_047_968,
+    weightBytes: 2_370_000_000,
+    licence: 'Apache 2.0',
+    kvNumbers: 2 * 8 * 1024,
+    address: 'hf:unsloth/Qwen3.5-4B-GGUF/Qwen3.5-4B-UD-IQ3_XXS.gguf',
   },
 ];
 
