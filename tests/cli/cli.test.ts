@@ -916,6 +916,40 @@ describe('quantize', () => {
       },
     );
 
+    test.each([
+      ['IQ2_M', 'IQ2_S', 'IQ3_S', 0.1],
+      ['IQ3_XXS', 'IQ3_XXS', 'IQ3_S', 0.1],
+      ['IQ1_S', 'IQ1_S', 'IQ2_XXS', 0.4],
+    ])('to %s: most matrices in %s, attention in %s', (type, most, attention, bound) => {
+      const small = newPath();
+      expect(kinglet(['quantize', stories, small, type, '--imatrix', matrix]).status).toBe(0);
+      expect(inspected(small)).toMatchObject({
+        'token_embd.weight': 'Q5_K',
+        'ffn_up.weight': most,
+        'attn_output.weight': attention,
+        'attn_norm.weight': 'F32',
+      });
+      const ids = kinglet(['tokenize', '-m', stories, '--text', written('77', '200')]).stdout;
+      const tokens = [1, ...ids.trim().split(' ').map(Number)];
+      const said = JSON.parse(
+        kinglet([
+          ...['logprobs', '-m', stories, '--kernels', 'scalar', '--tokens', tokens.join(',')],
+          ...['--positions', tokens.map((_, i) => i).join(',')],
+        ]).stdout,
+      ) as Logprobs;
+      expect(divergence(small, said)).toBeLessThan(bound);
+    });
+
+    test('is needed for types of few bits', () => {
+      const made = newPath();
+      expectFailure(
+        ['quantize', stories, made, 'IQ2_XS'],
+        /"blk\.0\.attn_[kq]\.weight" in IQ2_XS needs an importance matrix: "kinglet imatrix /,
+      );
+      expect(existsSync(made)).toBe(false);
+      expect(inspected(quantized(stories, 'IQ3_S'))).toMatchObject({ 'ffn_up.weight': 'IQ3_S' });
+    });
+
     test('refuses matrices that are not of the model', () => {
       const quantize = (model: string, by: string) => [
         ...['quantize', model, newPath(), 'Q4_K_M', '--imatrix', by],
