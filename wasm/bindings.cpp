@@ -262,6 +262,7 @@ class EngineModel {
   }
 
   val new_index(const val& options) const { return kinglet::new_index(loaded_, runner_, options); }
+
   val new_classifier(const val& request) {
     Classification wanted{.instruction = text(get(request, "instruction")),
                           .per_token = number(request, "perToken") != 0};
