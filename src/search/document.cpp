@@ -131,6 +131,7 @@ void PassageVectors::copy_row(size_t row, const PassageVectors& from, size_t fro
 }
 
 void PassageVectors::encode_rows() {
+  if (scales_.empty()) return;  // n_numbers_ may be anything then
   std::vector<float> numbers(n_numbers_);
   for (size_t row = 0; row < scales_.size(); ++row) {
     const Half* from = first(row);

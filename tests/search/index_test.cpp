@@ -174,6 +174,16 @@ TEST(SearchIndex, RefusesDamagedDocuments) {
   EXPECT_EQ(search.index.find("a")->n_pending(), 0u);
 }
 
+TEST(SearchIndex, TakesNoMemoryForVectorsThatARecordLacks) {
+  auto vectors = PassageVectors::create(0, UINT32_MAX);
+  ASSERT_TRUE(vectors.ok());
+  const auto record = write_record({"a", "", "", {}, std::move(vectors.value())}, 1);
+  ASSERT_TRUE(record.ok());
+  Search search;
+  ASSERT_TRUE(search.index.load(record.value().bytes()).ok());
+  EXPECT_EQ(search.index.find("a")->n_pending(), 0u);
+}
+
 TEST(SearchIndex, FindsWordsThatVectorsMiss) {
   Search search;
   search.put("a", kCats);
