@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Kinglet } from 'kinglet';
-import { SearchIndex } from 'kinglet/search';
+import { isText, readText, SearchIndex } from 'kinglet/search';
 import type { SearchIndexOptions } from 'kinglet/search';
 import type { AnyPage } from './any-browser.ts';
 import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
@@ -116,6 +116,74 @@ describe('a search index', () => {
     expect(await index.search('balls', { limit: 100 })).toHaveLength(nPassages);
   });
 
+  it('computes later what is added so, and tells how much is left', async () => {
+    const index = await memory({ passageTokens: 16 });
+    const { nPassages, nPending } = await index.add('long', long, { compute: false });
+    expect(nPending).toBe(nPassages);
+    await index.add('cats', cats, { compute: false });
+    expect(await index.search(cats)).toEqual([]);
+    const total = index.nPending;
+    const seen: number[][] = [];
+    await index.computePending({
+      onProgress: (progress) => {
+        seen.push([progress.done, progress.total, index.nPending]);
+      },
+    });
+    expect(seen.length).toBeGreaterThan(2);
+    expect(seen).toEqual(seen.map(([done = 0]) => [done, total, total - done]));
+    expect(seen.at(-1)?.[0]).toBe(total);
+  });
+
+  it('takes and removes documents while others are computed', async () => {
+    const index = await memory({ passageTokens: 16 });
+    const first = index.add('first', long);
+    const controller = new AbortController();
+    const nDone = { first: 0, second: 0 };
+    await index.add('second', long, { compute: false });
+    const second = index.computePending({
+      signal: controller.signal,
+      onProgress: ({ done }) => (nDone.second = done),
+    });
+    await index.add('cats', cats, { compute: false });
+    await index.remove('second');
+    expect(index.documents.map(({ id }) => id)).toEqual(['cats', 'first']);
+    // Nothing of this waited for the first document.
+    expect(index.nPending).toBeGreaterThan(1);
+    expect(await first).toMatchObject({ id: 'first', nPending: 0 });
+    await second;
+    expect(nDone.second).toBe(1);
+    expect(index.documents.map(({ id }) => id)).toEqual(['cats', 'first']);
+    expect(index.nPending).toBe(0);
+  });
+
+  it('ends computing a document that is removed, or goes on with what replaces it', async () => {
+    const index = await memory({ passageTokens: 16 });
+    let removed: Promise<unknown> | undefined;
+    const { nPassages } = await index.add('a', long, {
+      onProgress: () => {
+        removed ??= index.remove('a');
+      },
+    });
+    await removed;
+    expect(index.documents).toEqual([]);
+    expect(await index.search('balls')).toEqual([]);
+    let replaced: Promise<unknown> | undefined;
+    const progress: number[][] = [];
+    await index.add('a', cats, { compute: false });
+    await index.add('b', long, {
+      onProgress: ({ done, total }) => {
+        progress.push([done, total]);
+        replaced ??= index.add('b', `${long}\n\n${long.replaceAll('Tom', 'Lily')}`);
+      },
+    });
+    await replaced;
+    const b = index.documents.find(({ id }) => id === 'b');
+    expect(b).toMatchObject({ nPending: 0 });
+    expect(b?.nPassages).toBeGreaterThan(nPassages);
+    for (const [done = 0, total] of progress) expect(done).toBeLessThanOrEqual(total ?? 0);
+    expect(await index.search('Lily', { limit: 500 })).toHaveLength(b?.nPassages ?? 0);
+  });
+
   it('answers while documents are added, and other work goes on', async () => {
     const index = await memory({ passageTokens: 16 });
     await index.add('cats', cats);
@@ -192,6 +260,39 @@ describe('a stored index', () => {
     expect(again.documents).toHaveLength(1);
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain('checksum');
+  });
+});
+
+describe('a document that cannot be stored', () => {
+  it('is not in the index', async () => {
+    const index = await open('lost');
+    await index.add('a', cats);
+    rmSync(join(folder, 'lost'), { recursive: true });
+    await expect(index.add('b', boats)).rejects.toMatchObject({ code: 'cache_unavailable' });
+    expect(index.documents.map(({ id }) => id)).toEqual(['a']);
+    expect((await index.search(boats)).map(({ id }) => id)).toEqual(['a']);
+  });
+});
+
+describe('reading a file', () => {
+  const fileOf = (...values: number[]) => new Blob([Uint8Array.from(values)]);
+
+  it('knows UTF-8, UTF-16 and what older editors write, and refuses what is no text', async () => {
+    const read = async (file: Blob) => (await readText(file)).text;
+    expect(await read(new Blob(['Zaunkönig']))).toBe('Zaunkönig');
+    expect(await read(fileOf(0xef, 0xbb, 0xbf, 0x41))).toBe('A');
+    expect(await read(fileOf(0xff, 0xfe, 0xf6, 0))).toBe('ö');
+    expect(await read(fileOf(0xfe, 0xff, 0, 0xf6))).toBe('ö');
+    expect(await read(fileOf(0x6b, 0xf6, 0x6e))).toBe('kön');
+    await expect(read(fileOf(0x47, 0, 0x55))).rejects.toMatchObject({ code: 'unsupported_type' });
+  });
+
+  it('tells a text by its beginning', async () => {
+    expect(await isText(new Blob(['ö'.repeat(5000)]))).toBe(true);
+    expect(await isText(new Blob(['é', 'ö'.repeat(5000)]))).toBe(true);
+    expect(await isText(new Blob([]))).toBe(true);
+    expect(await isText(fileOf(0x47, 0, 0x55))).toBe(false);
+    expect(await isText(new Blob(['%PDF-1.7\n']))).toBe(false);
   });
 });
 

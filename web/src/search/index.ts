@@ -4,11 +4,12 @@
  *
  * @module
  */
-export { readText } from './read-text.ts';
+export { isText, readText } from './read-text.ts';
 export type { ReadText } from './read-text.ts';
 export { SearchIndex } from './search-index.ts';
 export type {
   AddOptions,
+  ComputeOptions,
   SearchDocument,
   SearchHit,
   SearchIndexOptions,

@@ -11,7 +11,7 @@ export interface ReadText {
 /**
  * Returns the text of a file. Needs the package `pdfjs-dist` for PDF, and a page's document for HTML.
  *
- * @throws {@link KingletError}: `unsupported_type` (not a text), `unsupported_environment`.
+ * @throws KingletError: `unsupported_type` (not a text), `unsupported_environment`.
  */
 export async function readText(file: Blob): Promise<ReadText> {
   const bytes = new Uint8Array(await file.arrayBuffer());
@@ -21,6 +21,11 @@ export async function readText(file: Blob): Promise<ReadText> {
     throw new KingletError('unsupported_type', 'the file does not contain text');
   }
   return { text: isHtml(file, text) ? textOfHtml(text) : text };
+}
+
+/** Whether a file is plain text, Markdown or HTML, judged by its beginning. */
+export async function isText(file: Blob): Promise<boolean> {
+  return decode(new Uint8Array(await file.slice(0, judgedBytes).arrayBuffer())) !== undefined;
 }
 
 /** The page, from 1, of a place in the text; undefined without pages. */
@@ -33,7 +38,7 @@ export function pageAt(pages: readonly number[] | undefined, place: number): num
 const judgedBytes = 4096;
 
 /** Decodes a text; undefined if the bytes are not a text. */
-export function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
+function decode(bytes: Uint8Array<ArrayBuffer>): string | undefined {
   const [a, b] = bytes;
   if (a === 0xff && b === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
   if (a === 0xfe && b === 0xff) return new TextDecoder('utf-16be').decode(bytes);

@@ -1,4 +1,4 @@
-import { KingletError, messageOf } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { checkedNumber, checkedText, countRule, jsonOf, refuseUnknown } from '../options.ts';
 import type { AnswerOf, CallName, TakesOf } from '../protocol.ts';
@@ -8,6 +8,7 @@ import { openStore } from './store.ts';
 import type { DocumentStore } from './store.ts';
 import type {
   AddOptions,
+  ComputeOptions,
   SearchDocument,
   SearchHit,
   SearchIndexOptions,
@@ -54,8 +55,9 @@ export class SearchIndex {
   readonly #store: DocumentStore;
   readonly #options: SearchIndexOptions;
   readonly #entries = new Map<string, Entry>();
-  /** Changes run one after the other. */
-  #tail: Promise<unknown> = Promise.resolve();
+  /** Changes run one after the other, also while passages are computed. */
+  readonly #change = inTurn();
+  readonly #computing = inTurn();
 
   private constructor(
     name: string,
@@ -75,7 +77,7 @@ export class SearchIndex {
    * Opens the index of that name, with the documents that earlier visits stored. If another model,
    * prompt or pooling made its vectors, its documents are pending: see {@link computePending}.
    *
-   * @throws {@link KingletError}: `unsupported_feature` (a reranker), `missing_metadata` (the file
+   * @throws KingletError: `unsupported_feature` (a reranker), `missing_metadata` (the file
    * names no pooling), `missing_tensor`, `invalid_argument`.
    */
   static async open(name: string, options: SearchIndexOptions): Promise<SearchIndex> {
@@ -99,7 +101,8 @@ export class SearchIndex {
     const index = new SearchIndex(name, store, options, opened);
     await index.#loadAll();
     store.onChange = (key) => {
-      void index.#change(() => index.#loadOne(key));
+      // Two tabs with different models would otherwise undo each other's work without end.
+      void index.#computing(() => index.#change(() => index.#loadOne(key)));
     };
     return index;
   }
@@ -123,30 +126,32 @@ export class SearchIndex {
 
   /**
    * Adds a document, or replaces the one of that id: passages that it had already are not computed
-   * again. Files may be text, Markdown, HTML or, with the package `pdfjs-dist` installed, PDF.
+   * again. While they are computed, documents may be added and removed. Files may be text, Markdown, HTML or, with the package `pdfjs-dist` installed, PDF.
    *
-   * @throws {@link KingletError}, or the signal's reason. `cache_full`: the storage has no room.
+   * @throws KingletError, or the signal's reason. `cache_full`: the storage has no room.
    */
   async add(
     id: string,
     content: string | Blob,
-    { meta, signal, onProgress }: AddOptions = {},
+    { meta, compute = true, signal, onProgress }: AddOptions = {},
   ): Promise<SearchDocument> {
     const { text, pages } =
       typeof content === 'string' ? { text: content } : await readText(content);
     const info: Info = { meta, ...(pages && { pages }) };
-    return this.#change(async () => {
+    const takes = { id: checkedText(id, 'id'), content: text, info: jsonOf('meta', info) };
+    const added = await this.#change(async () => {
       signal?.throwIfAborted();
-      const takes = { id: checkedText(id, 'id'), content: text, info: jsonOf('meta', info) };
-      this.#enter(await this.#ask('putDocument', takes, { signal }));
-      await this.#compute([id], { signal, onProgress });
-      return this.#entry(id).document;
+      const entry = this.#enter(await this.#ask('putDocument', takes, { signal }));
+      await this.#saveNew(entry);
+      return entry;
     });
+    if (compute) await this.#computing(() => this.#compute([id], { signal, onProgress }));
+    return (this.#entries.get(id) ?? added).document; // it may have been removed meanwhile
   }
 
   /** Computes all pending passages. */
-  computePending({ signal, onProgress }: Omit<AddOptions, 'meta'> = {}): Promise<void> {
-    return this.#change(() => {
+  computePending({ signal, onProgress }: ComputeOptions = {}): Promise<void> {
+    return this.#computing(() => {
       const pending = this.documents.filter(({ nPending }) => nPending > 0);
       const ids = pending.map(({ id }) => id);
       return this.#compute(ids, { signal, onProgress });
@@ -204,10 +209,12 @@ export class SearchIndex {
 
   /** Frees the index's memory in the worker. What is stored stays. */
   async close(): Promise<void> {
-    await this.#change(async () => {
-      this.#store.close();
-      await this.#ask('closeIndex', {});
-    });
+    await this.#computing(() =>
+      this.#change(async () => {
+        this.#store.close();
+        await this.#ask('closeIndex', {});
+      }),
+    );
   }
 
   /** Posts a call about this index. */
@@ -219,48 +226,63 @@ export class SearchIndex {
     return this.#model.askWorker(call, { ...takes, index: this.#index }, options);
   }
 
-  #change<Value>(run: () => Promise<Value>): Promise<Value> {
-    const done = this.#tail.then(run);
-    this.#tail = done.catch(() => undefined);
-    return done;
-  }
-
-  async #compute(
-    ids: readonly string[],
-    { signal, onProgress }: Omit<AddOptions, 'meta'>,
-  ): Promise<void> {
-    const total = ids.reduce((sum, id) => sum + this.#entry(id).document.nPending, 0);
+  /** Documents may be removed and replaced meanwhile. */
+  async #compute(ids: readonly string[], { signal, onProgress }: ComputeOptions): Promise<void> {
+    const nPending = (id: string) => this.#entries.get(id)?.document.nPending ?? 0;
     let done = 0;
     for (const id of ids) {
-      const takes = { id, ms: saveEveryMs };
       try {
-        await this.#save(id); // so that its text is not lost
         for (let n = 1; n > 0;) {
-          const before = done;
+          let nNoticed = 0;
           const onNotice = (nDone: number) => {
-            onProgress?.({ done: before + nDone, total });
+            this.#setPending(id, nPending(id) - (nDone - nNoticed));
+            done += nDone - nNoticed;
+            nNoticed = nDone;
+            const nLeft = ids.reduce((sum, other) => sum + nPending(other), 0);
+            onProgress?.({ done, total: done + nLeft });
           };
+          const takes = { id, ms: saveEveryMs };
           n = await this.#ask('computeDocument', takes, { signal, onNotice });
-          done += n;
-          if (n > 0) await this.#save(id, n);
+          if (n > nNoticed) onNotice(n);
+          if (n > 0) await this.#change(() => this.#save(id));
         }
+        this.#setPending(id, 0);
       } catch (error) {
-        if (signal?.aborted)
-          this.#enter(await this.#ask('loadDocument', { record: await this.#save(id) }));
+        if (signal?.aborted) await this.#change(() => this.#countAgain(id));
         throw error;
       }
     }
   }
 
-  /**
-   * Stores a document as the engine has it, with `nComputed` more passages. Returns its record.
-   */
-  async #save(id: string, nComputed = 0): Promise<Uint8Array> {
+  /** A call that was aborted does not tell which passages it had computed. */
+  async #countAgain(id: string): Promise<void> {
+    const record = await this.#save(id);
+    if (record) this.#enter(await this.#ask('loadDocument', { record }));
+  }
+
+  #setPending(id: string, nPending: number): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    const document = { ...entry.document, nPending: Math.max(0, nPending) };
+    this.#entries.set(id, { ...entry, document });
+  }
+
+  /** Stores a document that was added. If that fails, the index is as before. */
+  async #saveNew({ document: { id }, key }: Entry): Promise<void> {
+    try {
+      await this.#save(id);
+    } catch (error) {
+      await this.#loadOne(key);
+      throw error;
+    }
+  }
+
+  /** Stores a document as the engine has it. Returns its record: undefined if it was removed. */
+  async #save(id: string): Promise<Uint8Array | undefined> {
+    const entry = this.#entries.get(id);
+    if (!entry) return undefined;
     const record = await this.#ask('documentRecord', { id });
-    const { document, info, key } = this.#entry(id);
-    await this.#store.put(key, record);
-    const nPending = document.nPending - nComputed;
-    this.#entries.set(id, { document: { ...document, nPending }, info, key });
+    await this.#store.put(entry.key, record);
     this.#options.onChange?.();
     return record;
   }
@@ -291,14 +313,20 @@ export class SearchIndex {
     this.#options.onChange?.();
   }
 
-  #enter({ info: json, key, ...document }: AnswerOf<'putDocument'>): void {
+  #enter({ info: json, key, ...document }: AnswerOf<'putDocument'>): Entry {
     const info = JSON.parse(json) as Info;
-    this.#entries.set(document.id, { document: { ...document, meta: info.meta }, info, key });
+    const entry = { document: { ...document, meta: info.meta }, info, key };
+    this.#entries.set(document.id, entry);
+    return entry;
   }
+}
 
-  #entry(id: string): Entry {
-    const entry = this.#entries.get(id);
-    if (entry) return entry;
-    throw new KingletError('invalid_argument', `the index has no document "${id}"`);
-  }
+/** Returns a function that runs what it is given, one after the other. */
+function inTurn(): <Value>(run: () => Promise<Value>) => Promise<Value> {
+  let tail: Promise<unknown> = Promise.resolve();
+  return (run) => {
+    const done = tail.then(run);
+    tail = done.catch(() => undefined);
+    return done;
+  };
 }

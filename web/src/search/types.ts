@@ -43,21 +43,26 @@ export interface SearchDocument {
   readonly meta: unknown;
   readonly nPassages: number;
   /**
-   * Passages that cannot be found yet, because they have no vector: `add()` was cancelled, or another
-   * model or prompt made them. See {@link SearchIndex.computePending}.
+   * Passages that cannot be found yet, because they have no vector: `add()` was cancelled or did not
+   * compute them, or another model or prompt made them. See {@link SearchIndex.computePending}.
    */
   readonly nPending: number;
   /** The length of the text, in UTF-16 units. */
   readonly nCharacters: number;
 }
 
-export interface AddOptions {
-  /** Anything that JSON can hold: a title, an address. It is part of the document's hits. */
-  meta?: unknown;
+export interface ComputeOptions {
   /** Called as passages are computed. */
   onProgress?: ((progress: EncodeProgress) => void) | undefined;
-  /** If it aborts, the document stays, with the passages that were computed. */
+  /** If it aborts, documents stay, with the passages that were computed. */
   signal?: AbortSignal | undefined;
+}
+
+export interface AddOptions extends ComputeOptions {
+  /** Anything that JSON can hold: a title, an address. It is part of the document's hits. */
+  meta?: unknown;
+  /** False: the passages are pending until {@link SearchIndex.computePending}. Default true. */
+  compute?: boolean | undefined;
 }
 
 export interface SearchOptions {
