@@ -69,7 +69,9 @@ for (const file of files('demo/src', /\.(ts|js)$/)) {
     file,
     (target) =>
       target.startsWith('demo/src/') ||
-      ['kinglet', 'kinglet/catalogue', 'kinglet/markdown', 'kinglet/search', 'lit-html'].includes(target),
+      ['kinglet', 'kinglet/catalogue', 'kinglet/markdown', 'kinglet/search', 'lit-html'].includes(
+        target,
+      ),
   );
 }
 
