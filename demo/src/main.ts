@@ -1,3 +1,4 @@
+import { isText } from 'kinglet/search';
 import { rememberedModel, useFiles, useModel } from './actions.ts';
 import { clearAlert } from './alert.ts';
 import { cameraPanel } from './camera/camera-panel.ts';
@@ -17,8 +18,7 @@ import { showPlaceSwitch } from './server/place-switch.ts';
 import { isFromServer } from './server/server.ts';
 import { showComposer } from './talk/composer.ts';
 import { showContextMeter } from './talk/context-meter.ts';
-import { addFiles } from './search/desk.ts';
-import { isText } from './search/read-text.ts';
+import { addFiles, deleteOldTexts } from './search/desk.ts';
 import { searchPanel } from './search/search-panel.ts';
 import { exchanges, sendSample } from './talk/conversation.ts';
 import { openConversations } from './talk/conversation-list.ts';
@@ -40,6 +40,7 @@ showPanels({
   ...{ inspect: inspectPanel, compare: comparePanel, settings: settingsPanel, camera: cameraPanel },
 });
 acceptDrops((files) => void useDropped(files));
+deleteOldTexts();
 
 const restoring = openConversations();
 const isServed = isFromServer().then((isSo) => {

@@ -18,7 +18,7 @@ const encoder = (name: string) => readFileSync(`${root}tests/fixtures/encoder/${
 
 // For the model, a character is a token, and 200 tokens are a passage.
 const wren =
-  'A wren sings in the hedge all day long. It is a very small bird. Its nest is round, of moss and leaves.';
+  'A wren sings in the hedge all day long. It is a very small bird. Its nest is round, of moss and dry leaves.';
 const texts = {
   'birds.txt': `${wren}\n\nThe goldcrest is smaller still, the smallest of Europe. It weighs five grams, and lives in firs and spruces.`,
   'soup.md': '# Soup\n\nCut the leek. Boil it with salt. Serve it hot.',
@@ -82,12 +82,12 @@ async function search(page: Page, query: string): Promise<string[][]> {
   return names.map((name, i) => [name, passages[i] ?? '']);
 }
 
-/** Returns the number of indexes in the page's storage. */
-function keptIndexes(page: Page): Promise<number> {
+/** Returns the number of documents in the page's storage. */
+function keptTexts(page: Page): Promise<number> {
   return page.evaluate(async () => {
-    const opening = indexedDB.open('kinglet search');
+    const opening = indexedDB.open('kinglet search index');
     await new Promise((resolve) => (opening.onsuccess = resolve));
-    const count = opening.result.transaction('indexes').objectStore('indexes').count();
+    const count = opening.result.transaction('documents').objectStore('documents').count();
     await new Promise((resolve) => (count.onsuccess = resolve));
     opening.result.close();
     return count.result;
@@ -113,7 +113,7 @@ describe('the search panel', () => {
     await page.locator('#panel-close').click();
     await drop(page, { 'birds.txt': wren });
     const text = page.locator('#search-texts .card', { hasText: 'birds.txt' });
-    await text.getByText(`${String(wren.length)} B · not embedded yet`).waitFor();
+    await text.getByText(`${String(wren.length)} characters · not embedded yet`).waitFor();
     const load = page
       .locator('#panel')
       .getByRole('button', { name: /^Load / })
@@ -167,7 +167,7 @@ describe('the search panel', () => {
     await drop(page, texts);
     await embedded(page, 2);
     await page
-      .locator('summary', { hasText: /^2 texts, \d+ passages · [\d.]+ k?B kept/ })
+      .locator('summary', { hasText: /^2 texts, \d+ passages · about [\d.]+ k?B, kept/ })
       .waitFor();
 
     const found = await search(page, 'It is a very small bird.');
@@ -185,7 +185,7 @@ describe('the search panel', () => {
     expect(first).toEqual(['birds.txt', wren]);
     expect(await page.locator('.passage-score').first().textContent()).toBe('1.00');
 
-    expect(await keptIndexes(page)).toBe(2);
+    expect(await keptTexts(page)).toBe(2);
     await page.reload();
     await openPanel(page, 'search');
     await page.locator('#search-model', { hasText: 'all-MiniLM-L6-v2' }).waitFor();
@@ -198,7 +198,7 @@ describe('the search panel', () => {
       .not.toContain('birds.txt');
     await page.getByRole('button', { name: 'Delete all texts' }).click();
     await page.locator('#search-status', { hasText: 'Add a text first.' }).waitFor();
-    await expect.poll(() => keptIndexes(page)).toBe(0);
+    await expect.poll(() => keptTexts(page)).toBe(0);
     await page.reload();
     await openPanel(page, 'search');
     await page.locator('#search-query').waitFor();
@@ -243,7 +243,7 @@ describe('the search panel', () => {
     const row = page.locator('#search-texts li');
     await page.locator('#search-progress', { hasText: 'not embedded yet' }).waitFor();
     await unfold(page);
-    const [done = 0, total = 0] = /([\d,]+) of ([\d,]+) passages/
+    const [done = 0, total = 0] = /([\d,]+) of ([\d,]+) passages embedded/
       .exec((await row.locator('p').textContent()) ?? '')!
       .slice(1)
       .map((text) => Number(text.replace(',', '')));
@@ -256,6 +256,91 @@ describe('the search panel', () => {
     await page.getByRole('button', { name: 'Delete long.txt' }).click();
     await page.locator('#search-progress').waitFor({ state: 'hidden' });
     expect(await row.count()).toBe(0);
+  });
+
+  it('embeds the texts again for another model, and lists none without a model', async () => {
+    const page = await openSearch();
+    await loadModel(page);
+    await drop(page, texts);
+    await embedded(page, 2);
+    await page.getByRole('button', { name: 'Unload all-MiniLM-L6-v2' }).click();
+    await page.locator('#search-status', { hasText: 'Load an embedding model first.' }).waitFor();
+    await page.locator('#search-texts').waitFor({ state: 'hidden' });
+    const buffer = encoder('gemma-embedding');
+    const mimeType = 'application/octet-stream';
+    await page
+      .locator('#search-model-file')
+      .setInputFiles({ name: 'gemma.gguf', mimeType, buffer });
+    await page.locator('#search-model', { hasText: 'gemma' }).waitFor();
+    await embedded(page, 2);
+    expect((await search(page, 'bird')).length).toBeGreaterThan(1);
+    // It cannot read the picked file again, so it asks for a model.
+    await page.reload();
+    await openPanel(page, 'search');
+    await page.getByRole('button', { name: 'Load all-MiniLM-L6-v2' }).waitFor();
+    expect(await page.locator('#search-texts').isVisible()).toBe(false);
+    await loadModel(page);
+    await embedded(page, 2);
+    expect((await search(page, wren))[0]).toEqual(['birds.txt', wren]);
+  });
+
+  it('replaces a file of the same name, but no pasted text that begins alike', async () => {
+    const page = await openSearch();
+    await loadModel(page);
+    await drop(page, texts);
+    await embedded(page, 2);
+    await drop(page, { 'soup.md': 'Boil the beans.' });
+    await page.locator('#search-texts', { hasText: '15 characters · 1 passage' }).waitFor();
+    await embedded(page, 2);
+    expect((await search(page, 'Boil the beans.'))[0]).toEqual(['soup.md', 'Boil the beans.']);
+    await page.locator('summary', { hasText: 'Paste a text' }).click();
+    const begin = 'Rain falls in the night, and the river rises';
+    for (const end of ['slowly.', 'fast.']) {
+      await page.locator('#search-paste').fill(`${begin} ${end}`);
+      await page.getByRole('button', { name: 'Add this text' }).click();
+    }
+    await embedded(page, 4);
+    expect(await page.locator('#search-texts strong').allTextContents()).toEqual([
+      'Rain falls in the night, and the river r …',
+      'Rain falls in the night, and the river r … (2)',
+      'birds.txt',
+      'soup.md',
+    ]);
+  });
+
+  it('has the texts until the page is closed if the browser refuses storage', async () => {
+    const page = await openSearch();
+    await page.addInitScript(() => {
+      IDBFactory.prototype.open = () => {
+        throw new DOMException('refused', 'SecurityError');
+      };
+    });
+    await page.reload();
+    await openPanel(page, 'search');
+    await loadModel(page);
+    await drop(page, texts);
+    await embedded(page, 2);
+    const summary = page.locator('summary', { hasText: /^2 texts/ });
+    expect(await summary.textContent()).toContain('for as long as this page is open');
+    await page.getByRole('button', { name: 'Unload all-MiniLM-L6-v2' }).click();
+    await page.locator('#search-texts', { hasText: 'not embedded yet' }).waitFor();
+    await loadModel(page);
+    await embedded(page, 2);
+    expect((await search(page, wren))[0]).toEqual(['birds.txt', wren]);
+  });
+
+  it('deletes what earlier versions of the page kept', async () => {
+    const page = await openSearch();
+    const databases = () =>
+      page.evaluate(async () => (await indexedDB.databases()).map(({ name }) => name));
+    await page.evaluate(async () => {
+      const opening = indexedDB.open('kinglet search');
+      await new Promise((resolve) => (opening.onsuccess = resolve));
+      opening.result.close();
+    });
+    expect(await databases()).toContain('kinglet search');
+    await page.reload();
+    await expect.poll(databases).not.toContain('kinglet search');
   });
 
   it('has the chat model answer from the passages', async () => {
@@ -307,7 +392,9 @@ describe('the search panel', () => {
     const [mimeType, buffer] = ['application/octet-stream', encoder('bert-rerank')];
     const input = page.locator('#search-model-file');
     await input.setInputFiles({ name: 'ranker.gguf', mimeType, buffer });
-    await page.locator('#search-alert', { hasText: /ranker could not .* ranks texts/ }).waitFor();
+    await page
+      .locator('#search-alert', { hasText: /ranker could not .* a reranker computes scores/ })
+      .waitFor();
     await input.setInputFiles({ name: 'diary.gguf', mimeType, buffer: Buffer.from('Dear diary') });
     await page.locator('#search-alert', { hasText: /diary could not .*GGUF/ }).waitFor();
   });

@@ -1,24 +1,15 @@
-// What the parts of the panel share: the library of texts, the model that embeds them, and the last
-// error.
+// What the panel's parts do with the texts and the model that embeds them, and the last error.
+import { isText, readText } from 'kinglet/search';
 import { Observable } from '../ui/observable.ts';
 import type { Message } from '../ui/closable.ts';
 import { errorText, tryAgain } from '../ui/format.ts';
 import type { ModelChoice } from '../workspace.ts';
-import { Library } from './library.ts';
-import { readText } from './read-text.ts';
+import { library } from './library.ts';
 import { loadSearchModel, rememberedChoice, searchModel } from './search-model.ts';
 import type { OpenSearchModel } from './search-model.ts';
-import { openStore } from './store.ts';
 
 /** What went wrong last; undefined if nothing did. */
 export const trouble = new Observable<Message | undefined>(undefined);
-
-let opening: Promise<Library> | undefined;
-
-/** Returns the page's only library. The first call reads it from storage. */
-export function openLibrary(): Promise<Library> {
-  return (opening ??= openStore().then((store) => Library.open(store)));
-}
 
 /** Replaces the embedding model, and embeds the texts that the new model has not embedded yet. */
 export async function chooseModel(choice: ModelChoice): Promise<void> {
@@ -42,22 +33,20 @@ export async function chooseRemembered(): Promise<void> {
   if (name && source && !searchModel.value) await chooseModel({ name, source });
 }
 
-/** Unloads the model, and forgets the choice. The model's vectors are kept. */
+/** Unloads the model, and forgets the choice. The texts and their vectors are kept. */
 export async function dropModel(): Promise<void> {
   rememberedChoice.forget();
   await replaceModel(undefined);
 }
 
 async function replaceModel(model: OpenSearchModel | undefined): Promise<void> {
-  const library = await openLibrary();
   const before = searchModel.value;
-  await library.use(model);
   searchModel.value = model;
+  await library.use(model?.index);
   before?.kinglet.dispose();
 }
 
 export async function embedTexts(): Promise<void> {
-  const library = await openLibrary();
   try {
     await library.embed();
   } catch (error) {
@@ -68,11 +57,11 @@ export async function embedTexts(): Promise<void> {
 /** Adds the files that are texts, and embeds them if a model is loaded. */
 export async function addFiles(files: readonly File[]): Promise<void> {
   trouble.value = undefined;
-  const library = await openLibrary();
   const wrong: string[] = [];
   for (const file of files) {
     try {
-      await library.add(file.name, await readText(file));
+      if (!(await isText(file))) throw new Error('the file does not contain text');
+      await library.add(file.name, (await readText(file)).text);
     } catch (error) {
       wrong.push(`${file.name} could not be added: ${errorText(error)}.`);
     }
@@ -83,6 +72,19 @@ export async function addFiles(files: readonly File[]): Promise<void> {
 
 /** Adds a text. Its first words become its name. */
 export async function addPasted(text: string): Promise<void> {
-  const title = text.trim().replace(/\s+/g, ' ').slice(0, 40).trim();
-  await addFiles([new File([text], title === text.trim() ? title : `${title} …`)]);
+  const words = text.trim().replace(/\s+/g, ' ').slice(0, 40).trim();
+  const title = words === text.trim() ? words : `${words} …`;
+  let name = title;
+  const isTaken = () => library.texts.some(({ id }) => id === name);
+  for (let n = 2; isTaken(); ++n) name = `${title} (${String(n)})`;
+  await addFiles([new File([text], name)]);
+}
+
+/** Deletes the database in which earlier versions of this page kept texts: nothing reads it now. */
+export function deleteOldTexts(): void {
+  try {
+    indexedDB.deleteDatabase('kinglet search');
+  } catch {
+    // The browser refuses storage, so there is none.
+  }
 }

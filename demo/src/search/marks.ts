@@ -1,5 +1,5 @@
 // The marked parts of a passage: its best sentence, and the words of the query.
-import type { Span } from './passages.ts';
+import type { Span } from './sentences.ts';
 
 export interface Segment {
   text: string;

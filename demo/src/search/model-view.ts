@@ -31,10 +31,10 @@ export function modelView(): HTMLElement {
   return h('section', {}, h('h3', {}, 'Embedding model'), line, loading, choices);
 }
 
-function describe({ name, kinglet, size, prompts }: OpenSearchModel): HTMLElement[] {
-  const facts = [bytes(kinglet.info.memory.weightBytes), `${count(size)} numbers a passage`];
-  if (prompts.query)
-    facts.push(`queries begin with “${prompts.query.trim().replace(/\s+/g, ' ')}”`);
+function describe({ name, kinglet, index }: OpenSearchModel): HTMLElement[] {
+  const { dimensions, queryPrompt } = index.settings;
+  const facts = [bytes(kinglet.info.memory.weightBytes), `${count(dimensions)} numbers a passage`];
+  if (queryPrompt) facts.push(`queries begin with “${queryPrompt.trim().replace(/\s+/g, ' ')}”`);
   return [
     h('div', {}, h('strong', {}, name), h('p', { class: 'soft' }, facts.join(' · '))),
     button('Unload', () => dropModel(), { 'aria-label': `Unload ${name}` }),
@@ -76,7 +76,8 @@ function choicesView(): HTMLElement {
       'p',
       {},
       'Searching by meaning needs a small model of its own, one that turns passages into numbers. It ' +
-        'runs in this page, next to the model that you talk to: your texts stay on this device.',
+        'runs in this page, next to the model that you talk to: your texts stay on this device. When ' +
+        'a model is loaded, the texts of earlier visits are listed again.',
     ),
     list,
     h(

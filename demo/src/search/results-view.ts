@@ -1,14 +1,14 @@
 // The query, and the passages nearest to it, updated while the visitor types.
+import { similarity } from 'kinglet';
+import type { SearchHit } from 'kinglet/search';
 import { h } from '../ui/dom.ts';
-import { errorText } from '../ui/format.ts';
+import { count, errorText } from '../ui/format.ts';
 import { AnswerView } from './answer-view.ts';
-import { passagesOf } from './library.ts';
-import type { Hit, Library } from './library.ts';
+import { library } from './library.ts';
 import { segmentsOf } from './marks.ts';
-import { sentencesOf, unwrapped } from './passages.ts';
-import type { Span } from './passages.ts';
-import { nearest } from './ranking.ts';
-import { searchModel } from './search-model.ts';
+import { searchModel, vectorsOf } from './search-model.ts';
+import { sentencesOf, unwrapped } from './sentences.ts';
+import type { Span } from './sentences.ts';
 
 const nShown = 6;
 /** A search begins this long after the last key; milliseconds. */
@@ -18,7 +18,6 @@ const maxRemembered = 200;
 
 export class ResultsView {
   readonly element: HTMLElement;
-  readonly #library: Library;
   readonly #input = h('input', {
     ...{ type: 'text', id: 'search-query', autocomplete: 'off', spellcheck: 'false' },
     placeholder: 'What are you looking for?',
@@ -32,12 +31,10 @@ export class ResultsView {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Cancels the work for the previous query. */
   #controller = new AbortController();
-  #hits: readonly Hit[] = [];
-  /** The vectors of a passage's sentences. The next query often finds the same passages. */
+  /** The vectors of a passage's sentences, by the passage. The next query often finds the same passages. */
   readonly #sentenceVectors = new Map<string, Float32Array[]>();
 
-  constructor(library: Library) {
-    this.#library = library;
+  constructor() {
     this.#answer = new AnswerView((number) => {
       this.#goTo(number);
     });
@@ -54,12 +51,12 @@ export class ResultsView {
       this.#sentenceVectors.clear();
       this.#onInput();
     });
-    let nFindable = 0;
-    library.updates.subscribe(({ entries, progress }) => {
-      const n = entries.reduce((sum, entry) => sum + passagesOf(entry).done, 0);
+    let searched = '';
+    library.updates.subscribe(({ texts, isEmbedding }) => {
+      const now = JSON.stringify(texts.filter(({ nPassages, nPending }) => nPassages > nPending));
       // While passages are embedded, the list does not change: a reader would lose the line.
-      if (progress ?? n === nFindable) return;
-      nFindable = n;
+      if (isEmbedding || now === searched) return;
+      searched = now;
       this.#onInput();
     });
   }
@@ -75,7 +72,7 @@ export class ResultsView {
 
   async #search(signal: AbortSignal): Promise<void> {
     const query = this.#input.value.trim();
-    const why = this.#whyNot(query);
+    const why = whyNot(query);
     if (why !== undefined) {
       this.#show([], '');
       this.#status.textContent = why;
@@ -83,11 +80,12 @@ export class ResultsView {
     }
     const startedAt = performance.now();
     try {
-      const vector = await this.#library.queryVector(query, signal);
-      this.#show(this.#library.best(vector, nShown), query);
+      const hits = await library.search(query, nShown, signal);
+      signal.throwIfAborted();
+      this.#show(hits, query);
       const took = Math.round(performance.now() - startedAt);
-      this.#status.textContent = this.#summary(took);
-      await this.#markSentences(vector, query, signal);
+      this.#status.textContent = summary(took);
+      await this.#markSentences(hits, query, signal);
     } catch (error) {
       if (signal.aborted) return;
       this.#list.ariaBusy = 'false';
@@ -95,59 +93,44 @@ export class ResultsView {
     }
   }
 
-  /** Why a search is not possible; a blank line if only the query is missing. */
-  #whyNot(query: string): string | undefined {
-    const nPassages = this.#nPassages();
-    if (!searchModel.value) return 'Load an embedding model first.';
-    if (this.#library.entries.length === 0) return 'Add a text first.';
-    if (query === '') return '\u00a0';
-    return nPassages === 0 ? 'No passage is embedded yet.' : undefined;
-  }
-
-  #nPassages(): number {
-    return this.#library.entries.reduce((sum, entry) => sum + passagesOf(entry).done, 0);
-  }
-
-  #summary(ms: number): string {
-    const n = this.#nPassages();
-    const among = n === 1 ? 'one passage' : `${n.toLocaleString('en')} passages`;
-    return `The nearest of ${among}, in ${String(ms)} ms`;
-  }
-
-  #show(hits: readonly Hit[], query: string): void {
-    this.#hits = hits;
+  #show(hits: readonly SearchHit[], query: string): void {
     this.#list.ariaBusy = 'false';
     this.#list.replaceChildren(...hits.map((hit, i) => passageView(hit, i, query)));
-    const sources = hits.map((hit) => ({ name: hit.text.name, text: passageText(hit) }));
+    const sources = hits.map(({ id, text }) => ({ name: id, text }));
     this.#answer.offer(query, sources);
   }
 
   /** Marks the best sentence of each passage, one passage after the other. */
-  async #markSentences(vector: Float32Array, query: string, signal: AbortSignal): Promise<void> {
-    for (const [i, hit] of this.#hits.entries()) {
-      const text = passageText(hit);
+  async #markSentences(
+    hits: readonly SearchHit[],
+    query: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const [wanted] = await vectorsOf([query], 'query', signal);
+    for (const [i, { text }] of hits.entries()) {
       const sentences = sentencesOf(text);
-      if (sentences.length < 2) continue;
+      if (!wanted || sentences.length < 2) continue;
       const texts = sentences.map(({ start, end }) => text.slice(start, end));
-      const vectors = await this.#vectorsOf(hit, texts, signal);
-      const best = sentences[nearest(vector, vectors) ?? 0];
+      const scores = (await this.#vectorsOf(text, texts, signal)).map((vector) =>
+        similarity(wanted, vector),
+      );
+      const best = sentences[scores.indexOf(Math.max(...scores))];
       const place = this.#list.children[i]?.querySelector('.passage-text');
       place?.replaceChildren(...marked(text, best, query));
     }
   }
 
   async #vectorsOf(
-    { text: { checksum }, span }: Hit,
+    passage: string,
     sentences: readonly string[],
     signal: AbortSignal,
   ): Promise<Float32Array[]> {
-    const key = `${checksum} ${String(span.start)}`;
-    const known = this.#sentenceVectors.get(key);
+    const known = this.#sentenceVectors.get(passage);
     if (known) return known;
-    const vectors = await this.#library.vectorsOf(sentences, signal);
+    const vectors = await vectorsOf(sentences, 'passage', signal);
     signal.throwIfAborted();
     if (this.#sentenceVectors.size >= maxRemembered) this.#sentenceVectors.clear();
-    this.#sentenceVectors.set(key, vectors);
+    this.#sentenceVectors.set(passage, vectors);
     return vectors;
   }
 
@@ -159,13 +142,23 @@ export class ResultsView {
   }
 }
 
-function passageText({ text, span }: Hit): string {
-  return text.text.slice(span.start, span.end);
+/** Why a search is not possible; a blank line if only the query is missing. */
+function whyNot(query: string): string | undefined {
+  if (!searchModel.value) return 'Load an embedding model first.';
+  if (library.texts.length === 0) return 'Add a text first.';
+  if (query === '') return '\u00a0';
+  return library.passages.done === 0 ? 'No passage is embedded yet.' : undefined;
 }
 
-function passageView(hit: Hit, index: number, query: string): HTMLElement {
+function summary(ms: number): string {
+  const { done } = library.passages;
+  const among = done === 1 ? 'one passage' : `${count(done)} passages`;
+  return `The nearest of ${among}, in ${String(ms)} ms`;
+}
+
+function passageView({ id, text, score }: SearchHit, index: number, query: string): HTMLElement {
   const bar = h('span', { class: 'share', 'aria-hidden': 'true' });
-  bar.style.setProperty('--share', Math.max(0, hit.score).toFixed(3));
+  bar.style.setProperty('--share', Math.max(0, score).toFixed(3));
   return h(
     'li',
     { id: `passage-${String(index + 1)}`, class: 'passage', tabindex: '-1' },
@@ -173,7 +166,7 @@ function passageView(hit: Hit, index: number, query: string): HTMLElement {
       'div',
       { class: 'passage-head' },
       h('span', { class: 'passage-number', 'aria-hidden': 'true' }, String(index + 1)),
-      h('strong', {}, hit.text.name),
+      h('strong', {}, id),
       bar,
       h(
         'span',
@@ -181,10 +174,10 @@ function passageView(hit: Hit, index: number, query: string): HTMLElement {
           class: 'passage-score',
           title: 'Cosine of the angle to the query: 1 is the same direction',
         },
-        hit.score.toFixed(2),
+        score.toFixed(2),
       ),
     ),
-    h('p', { class: 'passage-text' }, ...marked(passageText(hit), undefined, query)),
+    h('p', { class: 'passage-text' }, ...marked(text, undefined, query)),
   );
 }
 

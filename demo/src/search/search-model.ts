@@ -1,20 +1,19 @@
 // The embedding model, which is loaded beside the chat model and remembered for the next visit.
 import { Kinglet } from 'kinglet';
+import { SearchIndex } from 'kinglet/search';
 import { showLoad } from '../loading.ts';
 import type { Loading } from '../loading.ts';
 import { settings } from '../settings.ts';
 import { RememberedChoice } from '../storage/remembered.ts';
 import { Observable } from '../ui/observable.ts';
-import { firstFile, hubBase } from '../workspace.ts';
+import { hubBase } from '../workspace.ts';
 import type { ModelChoice } from '../workspace.ts';
-import { passageTokensOf } from './embedder.ts';
-import type { SearchModel } from './embedder.ts';
-import { promptsFor } from './prompts.ts';
-import { fileNameOf, modelKey } from './storage-keys.ts';
+import { library } from './library.ts';
 
-export interface OpenSearchModel extends SearchModel {
+export interface OpenSearchModel {
   name: string;
   kinglet: Kinglet;
+  index: SearchIndex;
 }
 
 export const searchModel = new Observable<OpenSearchModel | undefined>(undefined);
@@ -24,22 +23,28 @@ export const searchModelLoading = new Observable<Loading | undefined>(undefined)
 export const rememberedChoice = new RememberedChoice('kinglet search model');
 
 /**
- * Loads and returns an embedding model; undefined if cancelled, or if a later call replaced it. The
- * caller must dispose of it.
+ * Loads an embedding model and opens the index of texts with it; undefined if cancelled, or if a
+ * later call replaced it. The caller must dispose of the model.
  *
- * @throws KingletError, and Error if the model makes no embeddings.
+ * @throws KingletError, for example if the model makes no embeddings.
  */
-export function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | undefined> {
-  return showLoad(searchModelLoading, choice.name, async (listeners) => {
-    const kinglet = await Kinglet.load(choice.source, {
+export function loadSearchModel({
+  name,
+  source,
+}: ModelChoice): Promise<OpenSearchModel | undefined> {
+  return showLoad(searchModelLoading, name, async (listeners) => {
+    const kinglet = await Kinglet.load(source, {
       ...{ ...listeners, hubBase: hubBase(), nThreads: settings.value.nThreads },
       kernels: settings.value.kernels,
       nCtx: 1, // the model's first session is not used
     });
     try {
-      const model = await describe(choice, kinglet);
+      const onChange = () => {
+        library.updates.notify();
+      };
+      const index = await SearchIndex.open('kinglet demo', { model: kinglet, onChange });
       listeners.signal.throwIfAborted();
-      return model;
+      return { name, kinglet, index };
     } catch (error) {
       kinglet.dispose();
       throw error;
@@ -47,27 +52,15 @@ export function loadSearchModel(choice: ModelChoice): Promise<OpenSearchModel | 
   });
 }
 
-async function describe({ name, source }: ModelChoice, kinglet: Kinglet): Promise<OpenSearchModel> {
-  const { info } = kinglet;
-  if (info.purpose === 'ranking') throw new Error('it ranks texts and does not make embeddings');
-  const file = firstFile(source);
-  const fileName = fileNameOf(file instanceof File ? file.name : String(file));
-  const { architecture, nParameters, embeddingSize: size, pooling = 'mean' } = info;
-  const prompts = promptsFor({ architecture, name: info.name, fileName });
-  const { weightBytes } = info.memory;
-  const key = modelKey({
-    ...{
-      architecture,
-      name: info.name,
-      fileName,
-      nParameters,
-      weightBytes,
-      size,
-      pooling,
-      prompts,
-    },
-  });
-  const promptTokens = await kinglet.countTokens(prompts.passage);
-  const passageTokens = passageTokensOf(info.contextLength, promptTokens);
-  return { ...{ name, kinglet, embedder: kinglet, key, size, prompts, passageTokens } };
+/** The vector of each text, as the index makes those of queries or passages. */
+export function vectorsOf(
+  texts: readonly string[],
+  kind: 'query' | 'passage',
+  signal: AbortSignal,
+): Promise<Float32Array[]> {
+  if (!searchModel.value) return Promise.resolve([]);
+  const { kinglet, index } = searchModel.value;
+  const { queryPrompt, passagePrompt } = index.settings;
+  const prompt = kind === 'query' ? queryPrompt : passagePrompt;
+  return kinglet.embed(texts, { prompt, truncate: true, signal });
 }

@@ -2,7 +2,7 @@
 import type { Panel } from '../panels/panels.ts';
 import { showMessage } from '../ui/closable.ts';
 import { h } from '../ui/dom.ts';
-import { chooseRemembered, openLibrary, trouble } from './desk.ts';
+import { chooseRemembered, trouble } from './desk.ts';
 import { modelView } from './model-view.ts';
 import { ResultsView } from './results-view.ts';
 import { textsView } from './texts-view.ts';
@@ -17,12 +17,9 @@ export const searchPanel: Panel = {
         trouble.value = undefined;
       });
     });
-    const panel = h('div', { class: 'search' }, alert, modelView());
-    void openLibrary().then((library) => {
-      // First what a visitor comes back for, then what may just have been dropped.
-      alert.after(new ResultsView(library).element, textsView(library));
-      return chooseRemembered();
-    });
-    return panel;
+    void chooseRemembered();
+    // First what a visitor comes back for, then what may just have been dropped.
+    const parts = [new ResultsView().element, textsView(), modelView()];
+    return h('div', { class: 'search' }, alert, ...parts);
   },
 };

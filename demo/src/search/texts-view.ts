@@ -3,12 +3,12 @@ import { button, h } from '../ui/dom.ts';
 import { keepPainted } from '../ui/drawn.ts';
 import { bytes, count } from '../ui/format.ts';
 import { addFiles, addPasted, embedTexts } from './desk.ts';
-import { isComplete, passagesOf } from './library.ts';
-import type { Entry, Library } from './library.ts';
+import { library } from './library.ts';
+import type { LibraryText } from './library.ts';
 import { rememberedChoice, searchModel } from './search-model.ts';
 
-export function textsView(library: Library): HTMLElement {
-  const progress = new ProgressLine(library);
+export function textsView(): HTMLElement {
+  const progress = new ProgressLine();
   const summary = h('summary', {});
   const list = h('ul', { class: 'cards', id: 'search-texts' });
   const clear = button('Delete all texts', () => library.clear());
@@ -16,73 +16,76 @@ export function textsView(library: Library): HTMLElement {
   let wasUnfolded = false;
   const paint = () => {
     progress.update();
-    const { entries } = library;
-    kept.hidden = entries.length === 0;
-    summary.textContent = describe(library);
+    const { texts } = library;
+    kept.hidden = texts.length === 0;
+    summary.textContent = describe(texts);
     // Without a model, the list shows what has become of a dropped text.
     const hasModel = searchModel.value ?? rememberedChoice.value;
-    if (entries.length > 0 && !hasModel && !wasUnfolded) kept.open = wasUnfolded = true;
-    if (kept.open) showRows(list, entries, library);
+    if (texts.length > 0 && !hasModel && !wasUnfolded) kept.open = wasUnfolded = true;
+    if (kept.open) showRows(list, texts);
   };
   kept.addEventListener('toggle', keepPainted(paint, [library.updates, searchModel]));
   return h('section', {}, h('h3', {}, 'Texts'), picker(), pasteForm(), progress.element, kept);
 }
 
-/** "3 texts, 120 passages · 410 kB kept in this browser" */
-function describe({ entries, bytes: size, isKept }: Library): string {
-  const nPassages = entries.reduce((sum, entry) => sum + passagesOf(entry).total, 0);
-  const texts = entries.length === 1 ? '1 text' : `${count(entries.length)} texts`;
-  const passages = nPassages === 1 ? '1 passage' : `${count(nPassages)} passages`;
-  const where = isKept ? 'kept in this browser' : 'for as long as this page is open';
-  return `${nPassages > 0 ? `${texts}, ${passages}` : texts} · ${bytes(size)} ${where}`;
+/** "3 texts, 120 passages · about 410 kB, kept in this browser" */
+function describe({ length: n }: readonly LibraryText[]): string {
+  const { total } = library.passages;
+  const texts = n === 1 ? '1 text' : `${count(n)} texts`;
+  const where = library.isKept ? 'kept in this browser' : 'for as long as this page is open';
+  const parts = total > 0 ? `${texts}, ${passages(total)}` : texts;
+  return `${parts} · about ${bytes(library.bytes)}, ${where}`;
+}
+
+function passages(n: number): string {
+  return n === 1 ? '1 passage' : `${count(n)} passages`;
 }
 
 /** Keeps existing rows in place, so that a button in them keeps the focus. */
-function showRows(list: HTMLElement, entries: readonly Entry[], library: Library): void {
+function showRows(list: HTMLElement, texts: readonly LibraryText[]): void {
   const rows = new Map(
-    [...list.children].map((row) => [(row as HTMLElement).dataset.checksum, row as HTMLElement]),
+    [...list.children].map((row) => [(row as HTMLElement).dataset.name, row as HTMLElement]),
   );
-  const wanted = entries.map((entry) => {
-    const found = rows.get(entry.text.checksum) ?? row(entry, library);
+  const wanted = texts.map((text) => {
+    const found = rows.get(text.id) ?? row(text.id);
     const facts = found.querySelector('p');
-    if (facts) facts.textContent = factsOf(entry);
+    if (facts) facts.textContent = factsOf(text);
     return found;
   });
   for (const found of rows.values()) if (!wanted.includes(found)) found.remove();
-  for (const found of wanted) if (!found.isConnected) list.append(found);
+  for (const [i, found] of wanted.entries()) {
+    if (list.children[i] !== found) list.insertBefore(found, list.children[i] ?? null);
+  }
 }
 
-function row({ text: { name, checksum } }: Entry, library: Library): HTMLElement {
+function row(name: string): HTMLElement {
   const made = h(
     'li',
     { class: 'card' },
     h('div', {}, h('strong', {}, name), h('p', { class: 'soft' })),
-    button('Delete', () => library.remove(checksum), { 'aria-label': `Delete ${name}` }),
+    button('Delete', () => library.remove(name), { 'aria-label': `Delete ${name}` }),
   );
-  made.dataset.checksum = checksum;
+  made.dataset.name = name;
   return made;
 }
 
-function factsOf(entry: Entry): string {
-  const { done, total } = passagesOf(entry);
-  const size = bytes(entry.text.bytes);
-  if (isComplete(entry)) return `${size} · ${count(total)} ${total === 1 ? 'passage' : 'passages'}`;
-  if (total > 0) return `${size} · ${count(done)} of ${count(total)} passages embedded`;
-  return `${size} · not embedded yet`;
+function factsOf({ nCharacters, nPassages, nPending, isWaiting }: LibraryText): string {
+  const size = nCharacters === 1 ? '1 character' : `${count(nCharacters)} characters`;
+  if (isWaiting) return `${size} · not embedded yet`;
+  if (nPending === 0) return `${size} · ${passages(nPassages)}`;
+  return `${size} · ${count(nPassages - nPending)} of ${passages(nPassages)} embedded`;
 }
 
 /** The progress of embedding, or a note about passages that are not embedded yet. */
 class ProgressLine {
   readonly element: HTMLElement;
-  readonly #library: Library;
   readonly #bar = h('progress', { max: '1', 'aria-label': 'Embedding passages' });
   readonly #text = h('span', { role: 'status' });
   readonly #button: HTMLButtonElement;
 
-  constructor(library: Library) {
-    this.#library = library;
+  constructor() {
     this.#button = button('Cancel', () => {
-      if (library.progress) library.progress.cancel();
+      if (library.isEmbedding) library.cancel();
       else void embedTexts();
     });
     const parts = [this.#bar, this.#text, this.#button];
@@ -90,16 +93,16 @@ class ProgressLine {
   }
 
   update(): void {
-    const { progress, entries } = this.#library;
-    const isWaiting = searchModel.value !== undefined && !entries.every(isComplete);
-    this.element.hidden = !progress && !isWaiting;
-    this.#bar.hidden = !progress;
-    this.#button.textContent = progress ? 'Cancel' : 'Go on';
-    if (!progress) {
+    const { isEmbedding, passages } = library;
+    const { done, total } = passages;
+    const isIncomplete = done < total || library.texts.some(({ isWaiting }) => isWaiting);
+    this.element.hidden = !isEmbedding && !(searchModel.value && isIncomplete);
+    this.#bar.hidden = !isEmbedding;
+    this.#button.textContent = isEmbedding ? 'Cancel' : 'Go on';
+    if (!isEmbedding) {
       this.#text.textContent = 'Some passages are not embedded yet, and not searched.';
       return;
     }
-    const { done, total } = progress;
     this.#bar.value = total > 0 ? done / total : 0;
     this.#text.textContent = `${count(done)} of ${count(total)} passages embedded`;
   }

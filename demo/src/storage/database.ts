@@ -47,26 +47,6 @@ export function completion(transaction: IDBTransaction): Promise<void> {
   });
 }
 
-/** The sum of an index's numbers. Walks through the index's keys, and reads no records. */
-export function sumOfKeys(index: IDBIndex): Promise<number> {
-  const request = index.openKeyCursor();
-  let sum = 0;
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => {
-      const cursor = request.result;
-      if (!cursor) {
-        resolve(sum);
-        return;
-      }
-      sum += Number(cursor.key);
-      cursor.continue();
-    };
-    request.onerror = () => {
-      reject(failure(request));
-    };
-  });
-}
-
 function failure({ error }: { error: DOMException | null }): Error {
   return error ?? new Error('the browser gave no reason');
 }
