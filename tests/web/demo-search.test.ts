@@ -106,6 +106,8 @@ describe('the search panel', () => {
     await status.getByText('Load an embedding model first.').waitFor();
     await loadModel(page);
     await status.getByText('Add a text first.').waitFor();
+    await drop(page, { 'empty.txt': '' });
+    await status.getByText('No passage is embedded yet.').waitFor();
   });
 
   it('shows a dropped text before the models to choose from, and embeds it with the chosen', async () => {

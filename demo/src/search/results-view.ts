@@ -31,7 +31,7 @@ export class ResultsView {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Cancels the work for the previous query. */
   #controller = new AbortController();
-  /** The vectors of a passage's sentences, by the passage. The next query often finds the same passages. */
+  /** By passage, the vectors of its sentences. The next query often finds the same passages. */
   readonly #sentenceVectors = new Map<string, Float32Array[]>();
 
   constructor() {
@@ -53,7 +53,8 @@ export class ResultsView {
     });
     let searched = '';
     library.updates.subscribe(({ texts, isEmbedding }) => {
-      const now = JSON.stringify(texts.filter(({ nPassages, nPending }) => nPassages > nPending));
+      const findable = texts.filter(({ nPassages, nPending }) => nPassages > nPending);
+      const now = JSON.stringify([texts.length > 0, findable]);
       // While passages are embedded, the list does not change: a reader would lose the line.
       if (isEmbedding || now === searched) return;
       searched = now;
