@@ -385,10 +385,10 @@ Recipe with_importance(Recipe recipe) {
 }
 
 bool needs_importance(std::string_view tensor, DType type) {
-  constexpr DType kTypes[] = {iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs};
+  constexpr DType kNeedMatrix[] = {iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs};
   const Kind kind = kind_of(tensor);
   return kind != Kind::output && kind != Kind::embedding &&
-         std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
+         std::find(std::begin(kNeedMatrix), std::end(kNeedMatrix), type) != std::end(kNeedMatrix);
 }
 
 std::string_view mix_name(uint32_t file_type) {
