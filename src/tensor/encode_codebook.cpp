@@ -412,8 +412,8 @@ uint32_t signs_and_scale(const uint8_t* signs, unsigned s) {
 void pack(const CodebookBlock<FormatIQ1_S>& from, BlockIQ1_S& block) {
   block.scale = from.unit;
   for (size_t i = 0; i < kWeights / 32; ++i) {
-    unsigned word = from.s[i] << 12 | from.variants[4 * i] << 15;
-    for (size_t j = 0; j < 4; ++j) word |= from.vectors[4 * i + j] >> 8 << (3 * j);
+    unsigned word = unsigned{from.s[i]} << 12 | unsigned{from.variants[4 * i]} << 15;
+    for (size_t j = 0; j < 4; ++j) word |= unsigned{from.vectors[4 * i + j]} >> 8 << (3 * j);
     block.high[i] = static_cast<uint16_t>(word);
   }
   for (size_t i = 0; i < kWeights / 8; ++i) block.low[i] = static_cast<uint8_t>(from.vectors[i]);
@@ -422,12 +422,12 @@ void pack(const CodebookBlock<FormatIQ1_S>& from, BlockIQ1_S& block) {
 void pack(const CodebookBlock<FormatIQ1_M>& from, BlockIQ1_M& block) {
   for (size_t i = 0; i < kWeights / 64; ++i) {
     unsigned word = (from.unit.bits >> (4 * i) & 0x0fu) << 12;
-    for (size_t j = 0; j < 4; ++j) word |= from.s[4 * i + j] << (3 * j);
+    for (size_t j = 0; j < 4; ++j) word |= unsigned{from.s[4 * i + j]} << (3 * j);
     block.scales[i] = static_cast<uint16_t>(word);
   }
   for (size_t i = 0; i < kWeights / 8; ++i) {
     block.low[i] = static_cast<uint8_t>(from.vectors[i]);
-    add_nibble(block.high, i, from.vectors[i] >> 8 | from.variants[i] << 3);
+    add_nibble(block.high, i, unsigned{from.vectors[i]} >> 8 | unsigned{from.variants[i]} << 3);
   }
 }
 
