@@ -48,7 +48,7 @@ struct SearchHit {
 };
 
 struct SearchQuery {
-  std::span<const float> vector;  // of length 1
+  std::span<const float> vector = {};  // of length 1
   size_t limit = 10;
   // If not empty, passages are also ranked by these words. Their score is then the sum of
   // 1 / (60 + rank) in both rankings (reciprocal rank fusion, Cormack et al., 2009).
