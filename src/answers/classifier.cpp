@@ -109,7 +109,7 @@ Status Classifier::use_text() {
     wanted_.instruction = cat(
         "Classify the text. Answer with one of these labels only: ", list_of(wanted_.labels), ".");
   }
-  const Status has_template = layout_->check();
+  Status has_template = layout_->check();
   is_chat_ = has_template.ok();
   if (!is_chat_ && has_template.error().code != ErrorCode::missing_metadata) return has_template;
   for (const std::string& label : wanted_.labels) {
