@@ -175,12 +175,13 @@ void LabelRun::finish(Rows& rows) {
     for (const Branch& branch : branches_) {
       if (branch.text == rows.size()) return;
     }
-    std::vector<float>& row = rows.emplace_back(std::move(scores_.front()));
+    std::vector<float> row = std::move(scores_.front());
     scores_.pop_front();
     for (size_t i = 0; wanted_.per_token && i < row.size(); ++i) {
       row[i] /= static_cast<float>(wanted_.labels[i].size());
     }
     make_probabilities(row);
+    rows.push_back(std::move(row));
   }
 }
 
