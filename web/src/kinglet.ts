@@ -285,11 +285,11 @@ export class Kinglet {
     labels?: readonly string[],
     options?: ClassifyOptions,
   ): Promise<LabelProbability[]>;
-  async classify(
-    texts: readonly string[],
+  async classify<const Texts extends readonly string[]>(
+    texts: Texts,
     labels?: readonly string[],
     options?: ClassifyOptions,
-  ): Promise<LabelProbability[][]>;
+  ): Promise<{ -readonly [Index in keyof Texts]: LabelProbability[] }>;
   async classify(
     texts: string | readonly string[],
     labels: readonly string[] = [],
