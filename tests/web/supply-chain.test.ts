@@ -23,8 +23,9 @@ describe('what is installed', () => {
     const manifest = readJson('package.json') as Manifest;
     expect(manifest.dependencies ?? {}).toEqual({});
     // All are optional, so an installation leaves them out. The package takes only types from the
-    // first, and uses the last if it is installed; `kinglet/react` is for pages that have React.
-    const peers = ['@ai-sdk/provider', 'react', 'sharp'];
+    // first, and uses those for PDFs and pictures if they are installed; `kinglet/react` is for pages
+    // that have React.
+    const peers = ['@ai-sdk/provider', 'pdfjs-dist', 'react', 'sharp'];
     expect(Object.keys(manifest.peerDependencies ?? {})).toEqual(peers);
     expect(manifest.peerDependenciesMeta).toEqual(
       Object.fromEntries(peers.map((name) => [name, { optional: true }])),
