@@ -6,7 +6,7 @@ import type { ModelEstimate } from '../../dist/index.js';
 import type { AnyPage } from './any-browser.ts';
 import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
 import { startFaultyServer } from './faulty-server.ts';
-import type { FaultyServer } from './faulty-server.ts';
+import type { Fault, FaultyServer } from './faulty-server.ts';
 import { root, storyModel } from './support.ts';
 
 const story = new Uint8Array(readFileSync(storyModel));
@@ -86,7 +86,13 @@ describe.each(browserNames)('in %s', (name) => {
   let page: AnyPage;
   beforeAll(async () => {
     server = await startFaultyServer({ isolated: true });
-    server.files.set('/story.gguf', { bytes: Buffer.concat([story, padding]), etag: '"1"' });
+    // A file whose rest never comes: a fast server would have sent it before the page can stop it.
+    const faults: Fault[] = [{ byte: story.length + (1 << 20), kind: 'stall' }];
+    server.files.set('/story.gguf', {
+      bytes: Buffer.concat([story, padding]),
+      etag: '"1"',
+      faults,
+    });
     page = await openAnyPage(name);
     await openKinglet(page, server.url);
   }, 90_000);
@@ -104,7 +110,6 @@ describe.each(browserNames)('in %s', (name) => {
     expect(estimated.tokensPerSecond).toEqual(positive);
     await expect.poll(() => server.requests[0]!.isClosed).toBe(true);
     expect(server.requests).toHaveLength(1);
-    expect(server.requests[0]!.sent).toBeLessThan(padding.length);
   });
 
   it('compares the memory with the device’s, where the browser tells it', async () => {
