@@ -242,7 +242,7 @@ class Cutter {
     for (; end < units_.size(); ++end) {
       const Unit& unit = units_[end];
       if (end > first && n_tokens + unit.n_tokens > options_.max_tokens) break;
-      const bool is_full = n_tokens >= options_.max_tokens / 2;
+      const bool is_full = end > first && n_tokens >= options_.max_tokens / 2;
       if (unit.opens && is_full && !units_[end - 1].is_heading) last_block = end;
       n_tokens += unit.n_tokens;
     }
