@@ -264,10 +264,9 @@ class EngineModel {
   val new_index(const val& options) const { return kinglet::new_index(loaded_, runner_, options); }
 
   val new_classifier(const val& request) {
-    Classification wanted{.instruction = text(get(request, "instruction")),
+    Classification wanted{.labels = texts(get(request, "labels")),
+                          .instruction = text(get(request, "instruction")),
                           .per_token = number(request, "perToken") != 0};
-    const val labels = get(request, "labels");
-    for (uint32_t i = 0; i < length(labels); ++i) wanted.labels.push_back(text(labels[i]));
     const val examples = get(request, "examples");
     for (uint32_t i = 0; i < length(examples); ++i) {
       wanted.examples.push_back({text(get(examples[i], "text")), text(get(examples[i], "label"))});

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/ascii.h"
 #include "base/checked.h"
 #include "base/format.h"
 #include "base/hash.h"
@@ -155,10 +154,7 @@ size_t SearchDocument::n_pending() const {
 }
 
 std::string SearchDocument::key() const {
-  const uint64_t hash = hash_bytes(std::as_bytes(std::span(id.data(), id.size())));
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += kHexDigits[hash >> shift & 0xf];
-  return digits;
+  return hexadecimal(hash_bytes(std::as_bytes(std::span(id.data(), id.size()))), 16);
 }
 
 Result<AlignedBuffer> write_record(const SearchDocument& document, uint64_t settings) {

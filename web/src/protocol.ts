@@ -110,7 +110,7 @@ export interface PostedEmbedOptions {
   truncate: boolean;
 }
 
-/** How a text becomes tokens. */
+/** What classify() takes; without labels, those of the file's head. */
 export interface PostedClassification {
   texts: string[];
   labels: string[];
@@ -125,6 +125,7 @@ export interface LabelRows {
   rows: Float32Array[];
 }
 
+/** How a text becomes tokens. */
 export interface PostedEncoding {
   addBos: boolean;
   /** Only for a string. */

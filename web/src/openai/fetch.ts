@@ -14,9 +14,9 @@ import type { OpenAIOptions } from './types.ts';
  * ```
  *
  * Any address works that ends in `/chat/completions`, `/completions`, `/responses`, `/embeddings`,
- * `/rerank`, `/classify` or `/models`. Nothing is sent to a server. Aborting the request, or cancelling its
- * stream, ends the work. Errors are responses with a status and OpenAI's JSON, and with the header
- * `x-should-retry: false`.
+ * `/rerank`, `/classify` or `/models`. Nothing is sent to a server. Aborting the request, or
+ * cancelling its stream, ends the work. Errors are responses with a status and OpenAI's JSON, and
+ * with the header `x-should-retry: false`.
  */
 export function createFetch(
   model: Kinglet,

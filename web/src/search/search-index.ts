@@ -126,7 +126,8 @@ export class SearchIndex {
 
   /**
    * Adds a document, or replaces the one of that id: passages that it had already are not computed
-   * again. While they are computed, documents may be added and removed. Files may be text, Markdown, HTML or, with the package `pdfjs-dist` installed, PDF.
+   * again. While they are computed, documents may be added and removed. Files may be text, Markdown,
+   * HTML or, with the package `pdfjs-dist` installed, PDF.
    *
    * @throws KingletError, or the signal's reason. `cache_full`: the storage has no room.
    */
@@ -256,8 +257,10 @@ export class SearchIndex {
 
   /** A call that was aborted does not tell which passages it had computed. */
   async #countAgain(id: string): Promise<void> {
-    const record = await this.#save(id);
-    if (record) this.#enter(await this.#ask('loadDocument', { record }));
+    await this.#save(id);
+    if (!this.#entries.has(id)) return;
+    const record = await this.#ask('documentRecord', { id });
+    this.#enter(await this.#ask('loadDocument', { record }));
   }
 
   #setPending(id: string, nPending: number): void {
@@ -277,14 +280,14 @@ export class SearchIndex {
     }
   }
 
-  /** Stores a document as the engine has it. Returns its record: undefined if it was removed. */
-  async #save(id: string): Promise<Uint8Array | undefined> {
+  /** Stores a document as the engine has it, unless it was removed. */
+  async #save(id: string): Promise<void> {
     const entry = this.#entries.get(id);
-    if (!entry) return undefined;
-    const record = await this.#ask('documentRecord', { id });
-    await this.#store.put(entry.key, record);
+    if (!entry) return;
+    if (this.isKept) {
+      await this.#store.put(entry.key, await this.#ask('documentRecord', { id }));
+    }
     this.#options.onChange?.();
-    return record;
   }
 
   async #loadAll(): Promise<void> {
