@@ -58,6 +58,13 @@ describe('a worker that dies', () => {
   const ends = {
     'is ended from outside': '',
     'closes itself': 'new BroadcastChannel("end").onmessage = () => close();',
+    'closes itself, and its lock was granted late':
+      `new BroadcastChannel("end").onmessage = () => close();` +
+      `const locks = Object.getPrototypeOf(navigator.locks), { request } = locks;` +
+      `locks.request = async function (...values) {` +
+      `  await new Promise((resolve) => setTimeout(resolve, 3000));` +
+      `  return request.apply(this, values);` +
+      `};`,
     'throws an error': 'new BroadcastChannel("end").onmessage = () => { throw new Error("oh"); };',
   };
   for (const [how, prelude] of Object.entries(ends)) {

@@ -366,7 +366,7 @@ describe('rag', () => {
       await page.locator('input[name=question]').press('Enter');
     };
     await ask('When does the train leave?');
-    expect(await page.getByRole('status').textContent()).toBe('Add a text first.');
+    await page.getByRole('status').filter({ hasText: 'Add a text first.' }).waitFor();
     await page.evaluate(
       (files) => {
         const data = new DataTransfer();

@@ -154,7 +154,7 @@ export class Seat {
   #knock(visit: Visit, listener: WorkerListener): Promise<WorkerLink> {
     return new Promise((resolve) => {
       const ending = new AbortController();
-      const release = giveLifeSign(({ lock }) => {
+      const { release } = giveLifeSign(({ lock }) => {
         const channel = new BroadcastChannel(lock);
         channel.onmessage = ({ data }: MessageEvent<WorkerMessage | Welcome>) => {
           if (data.type === 'welcome') this.#enter(visit, data.lock, ending.signal);

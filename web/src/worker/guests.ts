@@ -25,7 +25,7 @@ export class Guests {
   constructor(name: string, receive: Receive) {
     this.#receive = receive;
     const { signal } = this.#ending;
-    const release = giveLifeSign(({ lock }) => {
+    const { release } = giveLifeSign(({ lock }) => {
       if (signal.aborted) return;
       const channel = new BroadcastChannel(name);
       channel.onmessage = ({ data }: MessageEvent<SharingMessage>) => {

@@ -26,10 +26,13 @@ if (isNode) {
     openEngine,
     openVision,
   });
-  self.onmessage = (event: MessageEvent<ClientMessage>) => {
-    host.receive(event.data);
-  };
-  giveLifeSign((sign) => {
+  const { given } = giveLifeSign((sign) => {
     self.postMessage(sign);
   });
+  // A page would wait for ever for the answers of a worker that ended before it could be watched.
+  self.onmessage = (event: MessageEvent<ClientMessage>) => {
+    void given.then(() => {
+      host.receive(event.data);
+    });
+  };
 }
