@@ -55,7 +55,7 @@ run('cppcheck', [
   '--suppress=danglingTemporaryLifetime:src/base/ascii.h',
   '--suppress=arrayIndexOutOfBoundsCond:src/tensor/blocks.h',
   // Constants that one format, or one machine, redefines.
-  '--suppress=duplInheritedMember:src/kernels/vector/woven_formats.h',
+  '--suppress=duplInheritedMember:src/kernels/vector/interleaved_formats.h',
   '--suppress=duplInheritedMember:src/kernels/wasm/relaxed_simd.cpp',
   'src',
 ]);

@@ -24,6 +24,11 @@ void EncodingRun::advance() {
   if (rows_.size() == n_texts) finish(std::move(rows_));
 }
 
+void EncodingRun::run(EncodingJob job) {
+  submit(std::move(job));
+  while (is_busy()) advance();
+}
+
 void EncodingRun::abandon(const Error& error) {
   while (is_busy()) finish(error);
 }

@@ -45,6 +45,9 @@ class EncodingRun {
   // Computes one step of the first job. After the last step, or an error, delivers its result.
   void advance();
 
+  // Computes a job, and all before it, to its end.
+  void run(EncodingJob job);
+
   // Ends all jobs with `error`.
   void abandon(const Error& error);
 

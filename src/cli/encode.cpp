@@ -47,8 +47,7 @@ Status print_rows_of(EncodingRun& run, const Encoding& encoding, const Print& pr
     if (!rows.ok()) status = rows.error();
     if (rows.ok()) std::for_each(rows.value().begin(), rows.value().end(), print);
   };
-  run.submit({.encoding = encoding, .deliver = deliver});
-  while (run.is_busy()) run.advance();
+  run.run({.encoding = encoding, .deliver = deliver});
   std::fflush(stdout);
   return status;
 }

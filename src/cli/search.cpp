@@ -104,8 +104,7 @@ Status complete(StoredIndex& stored, const std::string& folder, const std::strin
     bar.update(n_done, n_all);
     KINGLET_ASSIGN(EncodingJob job, indexing_job(stored.index, id, kBatch, {},
                                                  [&](const Result<size_t>& done) { last = done; }));
-    stored.run->encoding.submit(std::move(job));
-    while (stored.run->encoding.is_busy()) stored.run->encoding.advance();
+    stored.run->encoding.run(std::move(job));
     if (!last.ok()) return last.error();
     n_done += last.value();
   }
@@ -188,8 +187,7 @@ Status search(const SearchCommandOptions& options) {
                      std::printf("%s\n", print(line).c_str());
                    }
                  }));
-  stored.run->encoding.submit(std::move(job));
-  while (stored.run->encoding.is_busy()) stored.run->encoding.advance();
+  stored.run->encoding.run(std::move(job));
   return status;
 }
 

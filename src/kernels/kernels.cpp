@@ -33,14 +33,15 @@ void prepare_activations(const KernelSet& kernels, ActivationFormat format, cons
 
 void multiply_rows(const KernelSet& kernels, const PackedMatrix& w, const Activations& x,
                    size_t n_tokens, float* y, size_t y_stride, size_t row_begin, size_t row_end) {
-  const size_t n_woven = w.n_rows / w.interleave * w.interleave;
-  const size_t woven_end = std::min(row_end, n_woven);
-  if (row_begin < woven_end) {
-    matmul_kernel(kernels, w.type).multiply(w, x, n_tokens, y, y_stride, row_begin, woven_end);
+  const size_t n_interleaved = w.n_rows / w.interleave * w.interleave;
+  const size_t interleaved_end = std::min(row_end, n_interleaved);
+  if (row_begin < interleaved_end) {
+    matmul_kernel(kernels, w.type)
+        .multiply(w, x, n_tokens, y, y_stride, row_begin, interleaved_end);
   }
-  if (row_end > n_woven) {
+  if (row_end > n_interleaved) {
     matmul_kernel(scalar_kernels(), w.type)
-        .multiply(w, x, n_tokens, y, y_stride, std::max(row_begin, n_woven), row_end);
+        .multiply(w, x, n_tokens, y, y_stride, std::max(row_begin, n_interleaved), row_end);
   }
 }
 

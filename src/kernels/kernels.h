@@ -59,7 +59,7 @@ struct Activations {
 struct PackedMatrix {
   const std::byte* data = nullptr;
   DType type = DType::f32;
-  uint32_t interleave = 1;  // number of rows in a woven group
+  uint32_t interleave = 1;  // number of rows in an interleaved group
   bool in_planes = false;   // codes are split into planes of bits, for tables of sums
   size_t n_rows = 0;
   size_t n_columns = 0;
@@ -281,7 +281,7 @@ void prepare_activations(const KernelSet& kernels, ActivationFormat format, cons
                          size_t token);
 
 // Does the same as MatmulKernel::multiply for any range of rows that begins at a multiple of
-// w.interleave. The range may include the unwoven rows at the end of the matrix.
+// w.interleave. The range may include the rows that are not interleaved, at the end of the matrix.
 void multiply_rows(const KernelSet& kernels, const PackedMatrix& w, const Activations& x,
                    size_t n_tokens, float* y, size_t y_stride, size_t row_begin, size_t row_end);
 

@@ -15,43 +15,43 @@ namespace {
 constexpr std::array kBlockBytes = table_of_types([](const auto& row) { return row.kBytes; });
 constexpr size_t kMaxBlockBytes = *std::max_element(kBlockBytes.begin(), kBlockBytes.end());
 
-// A group of rows before and after weaving.
+// A group of rows before and after interleaving.
 struct Group {
   const std::byte* rows;
-  std::byte* woven;
+  std::byte* interleaved;
   size_t n_blocks;  // in a row
   size_t block_bytes;
   size_t interleave;
 };
 
-// Weaves `count` units from byte `begin` of every block. With a constant size, each copy is one
-// load and one store.
+// Interleaves `count` units from byte `begin` of every block. With a constant size, each copy is
+// one load and one store.
 template <size_t kBytes>
-void weave_units(const Group& group, size_t begin, size_t count) {
+void interleave_units(const Group& group, size_t begin, size_t count) {
   const size_t row_bytes = group.n_blocks * group.block_bytes;
   for (size_t block = 0; block < group.n_blocks; ++block) {
     const size_t offset = block * group.block_bytes + begin;
     const std::byte* unit = group.rows + offset;
-    std::byte* woven = group.woven + offset * group.interleave;
+    std::byte* interleaved = group.interleaved + offset * group.interleave;
     for (size_t i = 0; i < count; ++i) {
       for (size_t row = 0; row < group.interleave; ++row) {
-        std::memcpy(woven, unit + row * row_bytes, kBytes);
-        woven += kBytes;
+        std::memcpy(interleaved, unit + row * row_bytes, kBytes);
+        interleaved += kBytes;
       }
       unit += kBytes;
     }
   }
 }
 
-// Gathers a row's block from the woven blocks of its group.
-void gather_block(const Units& units, const std::byte* woven, std::byte* own, size_t row,
+// Gathers a row's block from the interleaved blocks of its group.
+void gather_block(const Units& units, const std::byte* interleaved, std::byte* own, size_t row,
                   size_t interleave) {
   for (const auto [bytes, count] : units) {
     for (size_t i = 0; i < count; ++i) {
-      std::memcpy(own, woven + (i * interleave + row) * bytes, bytes);
+      std::memcpy(own, interleaved + (i * interleave + row) * bytes, bytes);
       own += bytes;
     }
-    woven += size_t{bytes} * count * interleave;
+    interleaved += size_t{bytes} * count * interleave;
   }
 }
 
@@ -59,8 +59,8 @@ size_t blocks_per_row(const PackedMatrix& matrix) {
   return matrix.n_columns / dtype_info(matrix.type).block_size;
 }
 
-// Returns the number of rows that are woven in groups; the others stay as in the file.
-size_t woven_rows(const PackedMatrix& matrix) {
+// Returns the number of rows that are interleaved in groups; the others stay as in the file.
+size_t interleaved_rows(const PackedMatrix& matrix) {
   return matrix.n_rows / matrix.interleave * matrix.interleave;
 }
 
@@ -77,20 +77,20 @@ Units units_of(const PackedMatrix& matrix) {
   return units;
 }
 
-// Weaves a group of rows. Also changes the order of codes in `rows`.
-void weave(std::byte* rows, std::byte* woven, const PackedMatrix& matrix) {
+// Interleaves a group of rows. Also changes the order of codes in `rows`.
+void interleave_rows(std::byte* rows, std::byte* interleaved, const PackedMatrix& matrix) {
   const size_t interleave = matrix.interleave;
   const size_t n_blocks = blocks_per_row(matrix);
   const size_t block_bytes = dtype_info(matrix.type).block_bytes;
   if (const CodeOrder* order = code_order(matrix.type, matrix.in_planes)) {
     for (size_t i = 0; i < interleave * n_blocks; ++i) order->turn(rows + i * block_bytes);
   }
-  const Group group{rows, woven, n_blocks, block_bytes, interleave};
+  const Group group{rows, interleaved, n_blocks, block_bytes, interleave};
   size_t begin = 0;
   for (const auto [bytes, count] : units_of(matrix)) {
-    if (bytes == 1) weave_units<1>(group, begin, count);
-    if (bytes == 2) weave_units<2>(group, begin, count);
-    if (bytes == 4) weave_units<4>(group, begin, count);
+    if (bytes == 1) interleave_units<1>(group, begin, count);
+    if (bytes == 2) interleave_units<2>(group, begin, count);
+    if (bytes == 4) interleave_units<4>(group, begin, count);
     begin += size_t{bytes} * count;
   }
 }
@@ -123,9 +123,9 @@ void pack_rows(const PackedMatrix& matrix, const FileRows& rows, size_t begin, s
   const std::byte* from = rows.data + begin * type.row_bytes(matrix.n_columns);
   // The bytes belong to the file, whose owner allows writing to them.
   auto* to = const_cast<std::byte*>(matrix.data) + begin * row_bytes;
-  const size_t n_woven = woven_rows(matrix);
+  const size_t n_interleaved = interleaved_rows(matrix);
   for (size_t row = begin; row < end;) {
-    const size_t n = row < n_woven ? matrix.interleave : 1;
+    const size_t n = row < n_interleaved ? matrix.interleave : 1;
     if (!is_coded && n == 1) return;  // the rows at the end stay as they are
     if (is_coded) {
       type.encode(from, room, n * matrix.n_columns);
@@ -133,7 +133,7 @@ void pack_rows(const PackedMatrix& matrix, const FileRows& rows, size_t begin, s
       std::memcpy(room, from, n * row_bytes);
     }
     if (n > 1) {
-      weave(room, to, matrix);
+      interleave_rows(room, to, matrix);
     } else {
       std::memcpy(to, room, row_bytes);
     }
@@ -155,7 +155,7 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   const DTypeInfo& info = dtype_info(matrix.type);
   const size_t n_blocks = blocks_per_row(matrix);
   const size_t row_bytes = n_blocks * info.block_bytes;
-  if (matrix.interleave == 1 || row >= woven_rows(matrix)) {
+  if (matrix.interleave == 1 || row >= interleaved_rows(matrix)) {
     info.dequantize(matrix.data + row * row_bytes, out, matrix.n_columns);
     return;
   }
@@ -165,8 +165,8 @@ void dequantize_row(const PackedMatrix& matrix, size_t row, float* out) {
   const CodeOrder* order = code_order(matrix.type, matrix.in_planes);
   alignas(kAlignment) std::byte block[kMaxBlockBytes];
   for (size_t i = 0; i < n_blocks; ++i) {
-    const std::byte* woven = group + i * matrix.interleave * info.block_bytes;
-    gather_block(units, woven, block, in_group, matrix.interleave);
+    const std::byte* interleaved = group + i * matrix.interleave * info.block_bytes;
+    gather_block(units, interleaved, block, in_group, matrix.interleave);
     if (order != nullptr) order->turn_back(block);
     info.dequantize(block, out + i * info.block_size, info.block_size);
   }

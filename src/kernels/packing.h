@@ -2,14 +2,14 @@
 //
 // A kernel with R = interleave processes R rows at once. Their blocks are cut into units (a scale,
 // four code bytes, …). Unit 0 of all R rows is followed by unit 1 of all R rows, and so on: the
-// rows are woven. One vector load then gives the same unit of every row, and no dot product needs a
-// horizontal sum. With two-byte scales and R = 4, a column of Q4_0 blocks becomes
+// rows are interleaved. One vector load then gives the same unit of every row, and no dot product
+// needs a horizontal sum. With two-byte scales and R = 4, a column of Q4_0 blocks becomes
 //
 //   s0 s1 s2 s3 | row 0: c0-c3, row 1: c0-c3, row 2: c0-c3, row 3: c0-c3 | rows 0-3: c4-c7 | …
 //
 // Packing only moves bytes, and for some types changes the order of codes within a block (see
 // code_order.h), so it works in place. Rows that are kept as another type (see DTypeInfo::coded)
-// are packed towards the beginning of their room. The last n_rows % R rows are not woven; the
+// are packed towards the beginning of their room. The last n_rows % R rows are not interleaved; the
 // scalar kernel multiplies them.
 #pragma once
 

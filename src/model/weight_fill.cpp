@@ -20,10 +20,6 @@ constexpr size_t kSampledRows = 64;
 
 size_t sample_step(size_t n_rows) { return std::max<size_t>(n_rows / kSampledRows, 1); }
 
-uint64_t hash_name(std::string_view name) {
-  return hash_bytes(std::as_bytes(std::span(name.data(), name.size())));
-}
-
 // The hashes of rows are added, in any order, so each depends on where its row belongs: `begin` is
 // the offset of its first byte in the tensor.
 uint64_t hash_row(uint64_t name, uint64_t begin, std::span<const std::byte> row) {
@@ -36,7 +32,7 @@ void WeightFill::add(const TensorView& tensor, const std::byte* rows, const Pack
   matrices_.push_back({.form = form,
                        .rows = {rows, tensor.type},
                        .name = tensor.name,
-                       .name_hash = hash_name(tensor.name),
+                       .name_hash = hash_text(tensor.name),
                        .tensor = tensor.bytes.data(),
                        .hash_step = 1,
                        .bad_block = std::nullopt});
@@ -148,7 +144,7 @@ Status WeightFill::hash_stored(const StoredRows& rows) {
   for (size_t i = 0; i < rows.n_rows; i += sample_step(rows.n_rows)) {
     const uint64_t begin = uint64_t{i} * rows.row_bytes;
     KINGLET_TRY(rows.tensor.file->read(rows.tensor.offset + begin, row));
-    hash_ += hash_row(hash_name(rows.name), begin, row);
+    hash_ += hash_row(hash_text(rows.name), begin, row);
   }
   return {};
 }

@@ -154,7 +154,7 @@ size_t SearchDocument::n_pending() const {
 }
 
 std::string SearchDocument::key() const {
-  return hexadecimal(hash_bytes(std::as_bytes(std::span(id.data(), id.size()))), 16);
+  return hexadecimal(hash_text(id), 16);
 }
 
 Result<AlignedBuffer> write_record(const SearchDocument& document, uint64_t settings) {

@@ -134,10 +134,6 @@ class RowProducts {
   float scale_ = 0;
 };
 
-uint64_t hash_of(std::string_view text) {
-  return hash_bytes(std::as_bytes(std::span(text.data(), text.size())));
-}
-
 }  // namespace
 
 Result<SearchIndex> SearchIndex::create(const LanguageModel& loaded, const SearchOptions& options) {
@@ -182,7 +178,7 @@ Status SearchIndex::choose_settings(const SearchOptions& options) {
                      kLeastTokens, "; the model's context has ", n_context, " positions, and ",
                      around.size(), " are for the prompt")};
   }
-  settings_ = hash_of(cat(kCutVersion, " ", model.identity(0), " ", pooling_name(pooling_), " ",
+  settings_ = hash_text(cat(kCutVersion, " ", model.identity(0), " ", pooling_name(pooling_), " ",
                           n_numbers_, " ", max_tokens_, " ", prompts_.passage));
   return {};
 }

@@ -708,7 +708,7 @@ TEST(Kernels, AreFoundByName) {
 
 // Four rows of one block, with a two-byte scale, and codes in units of four bytes: the layout in
 // packing.h's drawing.
-TEST(Packing, WeavesUnitsOfRows) {
+TEST(Packing, InterleavesUnitsOfRows) {
   KernelSet kernels = scalar_kernels();
   kernels.matmul[dtype_index(DType::q4_0)].interleave = 4;
   std::vector<std::byte> rows(4 * sizeof(BlockQ4_0));

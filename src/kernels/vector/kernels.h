@@ -61,22 +61,22 @@ struct VectorKernels {
     use(set, DType::f32, {Matmul::template multiply_floats<float>, ActivationFormat::f32, 1});
     use(set, DType::f16, {Matmul::template multiply_floats<Half>, ActivationFormat::f32, 1});
     use(set, DType::bf16, {Matmul::template multiply_floats<BFloat16>, ActivationFormat::f32, 1});
-    use_woven<BlockDot, WovenQ4_1, V::kTokens.others>(set, DType::q4_1);
-    use_woven<BlockDot, WovenQ5_1, V::kTokens.others>(set, DType::q5_1);
-    use_woven<BlockDot, WovenQ5_K, V::kTokens.q5_k>(set, DType::q5_k);
-    use_woven<SubBlockDot, WovenQ2_K, 1>(set, DType::q2_k);
-    use_woven<SubBlockDot, WovenQ3_K, V::kTokens.others>(set, DType::q3_k);
-    use_woven<BlockDot, WovenIQ4_NL, V::kTokens.others>(set, DType::iq4_nl);
-    use_woven<BlockDot, WovenIQ4_XS, V::kTokens.others>(set, DType::iq4_xs);
-    use_woven<BlockDot, WovenMXFP4, V::kTokens.others>(set, DType::mxfp4);
-    use_woven<HalfBlockDot, WovenNVFP4, 1>(set, DType::nvfp4);
-    use_woven<TernaryDot, WovenTQ1_0, 1>(set, DType::tq1_0);
-    use_woven<TernaryDot, WovenPTQ1_0, 1>(set, DType::ptq1_0);
+    use_interleaved<BlockDot, InterleavedQ4_1, V::kTokens.others>(set, DType::q4_1);
+    use_interleaved<BlockDot, InterleavedQ5_1, V::kTokens.others>(set, DType::q5_1);
+    use_interleaved<BlockDot, InterleavedQ5_K, V::kTokens.q5_k>(set, DType::q5_k);
+    use_interleaved<SubBlockDot, InterleavedQ2_K, 1>(set, DType::q2_k);
+    use_interleaved<SubBlockDot, InterleavedQ3_K, V::kTokens.others>(set, DType::q3_k);
+    use_interleaved<BlockDot, InterleavedIQ4_NL, V::kTokens.others>(set, DType::iq4_nl);
+    use_interleaved<BlockDot, InterleavedIQ4_XS, V::kTokens.others>(set, DType::iq4_xs);
+    use_interleaved<BlockDot, InterleavedMXFP4, V::kTokens.others>(set, DType::mxfp4);
+    use_interleaved<HalfBlockDot, InterleavedNVFP4, 1>(set, DType::nvfp4);
+    use_interleaved<TernaryDot, InterleavedTQ1_0, 1>(set, DType::tq1_0);
+    use_interleaved<TernaryDot, InterleavedPTQ1_0, 1>(set, DType::ptq1_0);
     use_tables<TableQ1_0>(set, DType::q1_0);
     if constexpr (V::kTokens.pairs > 0) {
-      use_woven<PairDot, WovenQ2_0, V::kTokens.pairs>(set, DType::q2_0);
-      use_woven<PairDot, WovenPQ2_0, V::kTokens.pairs>(set, DType::pq2_0);
-      use_woven<PairDot, WovenTQ2_0, V::kTokens.pairs>(set, DType::tq2_0);
+      use_interleaved<PairDot, InterleavedQ2_0, V::kTokens.pairs>(set, DType::q2_0);
+      use_interleaved<PairDot, InterleavedPQ2_0, V::kTokens.pairs>(set, DType::pq2_0);
+      use_interleaved<PairDot, InterleavedTQ2_0, V::kTokens.pairs>(set, DType::tq2_0);
     } else {
       use_tables<TablePairs<BlockQ2_0>>(set, DType::q2_0);
       use_tables<TablePairs<BlockPQ2_0>>(set, DType::pq2_0);
@@ -87,25 +87,25 @@ struct VectorKernels {
 
   // Sets the kernels of the common types whose codes have fewer bits than a byte.
   static void use_common_types(KernelSet& set) {
-    use_woven<BlockDot, WovenQ4_0, V::kTokens.q4_0>(set, DType::q4_0);
-    use_woven<BlockDot, WovenQ5_0, V::kTokens.q5_0>(set, DType::q5_0);
-    use_woven<BlockDot, WovenQ4_K, V::kTokens.q4_k>(set, DType::q4_k);
-    use_woven<SubBlockDot, WovenQ6_K, V::kTokens.q6_k>(set, DType::q6_k);
+    use_interleaved<BlockDot, InterleavedQ4_0, V::kTokens.q4_0>(set, DType::q4_0);
+    use_interleaved<BlockDot, InterleavedQ5_0, V::kTokens.q5_0>(set, DType::q5_0);
+    use_interleaved<BlockDot, InterleavedQ4_K, V::kTokens.q4_k>(set, DType::q4_k);
+    use_interleaved<SubBlockDot, InterleavedQ6_K, V::kTokens.q6_k>(set, DType::q6_k);
   }
 
   // Sets the kernels of IQ1 to IQ3.
   static void use_codebooks(KernelSet& set) {
-    use_woven<SubBlockDot, WovenIQ1_S, V::kTokens.codebooks>(set, DType::coded_iq1_s);
-    use_woven<SubBlockDot, WovenIQ1_M, V::kTokens.codebooks>(set, DType::coded_iq1_m);
-    use_woven<PartDot, WovenIQ2_XXS, V::kTokens.codebooks>(set, DType::coded_iq2_xxs);
-    use_woven<PartDot, WovenIQ2, V::kTokens.codebooks>(set, DType::coded_iq2);
-    use_woven<PartDot, WovenIQ3_XXS, V::kTokens.codebooks>(set, DType::coded_iq3_xxs);
-    use_woven<PartDot, WovenIQ3_S, V::kTokens.codebooks>(set, DType::coded_iq3_s);
+    use_interleaved<SubBlockDot, InterleavedIQ1_S, V::kTokens.codebooks>(set, DType::coded_iq1_s);
+    use_interleaved<SubBlockDot, InterleavedIQ1_M, V::kTokens.codebooks>(set, DType::coded_iq1_m);
+    use_interleaved<PartDot, InterleavedIQ2_XXS, V::kTokens.codebooks>(set, DType::coded_iq2_xxs);
+    use_interleaved<PartDot, InterleavedIQ2, V::kTokens.codebooks>(set, DType::coded_iq2);
+    use_interleaved<PartDot, InterleavedIQ3_XXS, V::kTokens.codebooks>(set, DType::coded_iq3_xxs);
+    use_interleaved<PartDot, InterleavedIQ3_S, V::kTokens.codebooks>(set, DType::coded_iq3_s);
   }
 
   // Sets the kernel of the type whose codes are bytes.
   static void use_bytes(KernelSet& set) {
-    use_woven<BlockDot, WovenQ8_0, V::kTokens.q8_0>(set, DType::q8_0);
+    use_interleaved<BlockDot, InterleavedQ8_0, V::kTokens.q8_0>(set, DType::q8_0);
   }
 
  private:
@@ -116,17 +116,18 @@ struct VectorKernels {
   // Sets a kernel that unpacks weights once for each tile of kTokens tokens, or for all tokens if
   // kTokens is 0.
   template <template <class> class Dot, template <class> class Format, size_t kTokens>
-  static void use_woven(KernelSet& set, DType type) {
+  static void use_interleaved(KernelSet& set, DType type) {
     if constexpr (kTokens == 0) {
       use(set, type, {multiply_in_panels<Dot, Format>, ActivationFormat::int8, Matmul::kRows});
     } else {
       use(set, type,
-          {Matmul::template multiply_woven<Dot<Format<V>>, kTokens>, ActivationFormat::int8,
+          {Matmul::template multiply_interleaved<Dot<Format<V>>, kTokens>, ActivationFormat::int8,
            Matmul::kRows});
     }
   }
 
-  // Multiplies whole tiles of tokens by panels of the matrix, and single tokens by woven rows.
+  // Multiplies whole tiles of tokens by panels of the matrix, and single tokens by interleaved
+  // rows.
   template <template <class> class Dot, template <class> class Format>
   static void multiply_in_panels(const PackedMatrix& w, const Activations& x, size_t n_tokens,
                                  float* y, size_t y_stride, size_t row_begin, size_t row_end) {

@@ -10,8 +10,8 @@
 #include "base/loops.h"
 #include "kernels/activation_block.h"
 #include "kernels/kernels.h"
+#include "kernels/vector/interleaved_dot.h"
 #include "kernels/vector/math.h"
-#include "kernels/vector/woven_dot.h"
 
 namespace kinglet {
 
@@ -20,11 +20,12 @@ struct VectorMatmul {
   using Float = typename V::Float;
   using Int = typename V::Int;
   static constexpr size_t kLanes = V::kLanes;
-  static constexpr uint32_t kRows = V::kLanes;  // rows woven together: one per 32-bit lane
+  static constexpr uint32_t kRows = V::kLanes;  // rows interleaved together: one per 32-bit lane
 
-  // --- Matrices of woven rows, quantized activations ---------------------------------------------
+  // --- Matrices of interleaved rows, quantized activations
+  // ---------------------------------------------
 
-  // Computes the products of one group of woven rows with T tokens.
+  // Computes the products of one group of interleaved rows with T tokens.
   template <class Dot, size_t T>
   static void multiply_tile(const std::byte* group, const Activations& x, size_t token, float* y,
                             size_t y_stride) {
@@ -49,8 +50,8 @@ struct VectorMatmul {
   // Unpacks weights once for each tile of kTokens tokens, and for one of 4 if at least 4 are left:
   // batches of 4 check guesses (see session/prompt_lookup.h).
   template <class Dot, size_t kTokens>
-  static void multiply_woven(const PackedMatrix& w, const Activations& x, size_t n_tokens, float* y,
-                             size_t y_stride, size_t row_begin, size_t row_end) {
+  static void multiply_interleaved(const PackedMatrix& w, const Activations& x, size_t n_tokens,
+                                   float* y, size_t y_stride, size_t row_begin, size_t row_end) {
     multiply_from<Dot, kTokens>(w, x, 0, n_tokens, y, y_stride, row_begin, row_end);
   }
 

@@ -3,7 +3,7 @@
 //
 // A panel is a part of a matrix whose weights are unpacked once for all tokens. They are whole
 // numbers in words, in the order in which the innermost loop reads them, so this loop only loads,
-// multiplies and adds. The results are the same as those of vector/woven_dot.h.
+// multiplies and adds. The results are the same as those of vector/interleaved_dot.h.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "base/loops.h"
 #include "kernels/activation_block.h"
 #include "kernels/kernels.h"
-#include "kernels/vector/woven_dot.h"
+#include "kernels/vector/interleaved_dot.h"
 
 namespace kinglet {
 

@@ -4,11 +4,12 @@
 // computed once for each row of activations (see SumTable). One byte shuffle then looks up a sum
 // for as many rows of the matrix as a vector has bytes. No bit is widened to a byte and nothing is
 // multiplied, so a bit takes about a third of the time of a 4-bit code. The results are the same:
-// sums of 32 columns are exact, and are converted to floats as in vector/woven_dot.h. Pairs of bits
-// take twice as long as bits. Vectors of x86 are so long that dot products of pairs are faster
-// there (see PairDot in vector/woven_dot.h).
+// sums of 32 columns are exact, and are converted to floats as in vector/interleaved_dot.h. Pairs
+// of bits take twice as long as bits. Vectors of x86 are so long that dot products of pairs are
+// faster there (see PairDot in vector/interleaved_dot.h).
 //
-// 32 rows are woven together in units of a byte (see packing.h), one unit per byte of a vector.
+// 32 rows are interleaved together in units of a byte (see packing.h), one unit per byte of a
+// vector.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ struct TableMatmul {
   using Int = typename V::Int;
   using Bytes = typename V::Bytes;
   static constexpr size_t kLanes = V::kLanes;
-  static constexpr uint32_t kGroupRows = 32;  // rows woven together
+  static constexpr uint32_t kGroupRows = 32;  // rows interleaved together
   // A vector that is longer than a group holds two neighbouring groups.
   static constexpr size_t kRows = std::max<size_t>(kGroupRows, sizeof(Bytes));
   static constexpr size_t kVectors = kRows / sizeof(Bytes);

@@ -4,8 +4,8 @@
 // only translation unit that is compiled with its flags. Below, a "step" multiplies 4 codes of
 // every row with the same 4 activations; "words" are 16-bit integers.
 //
-// Besides, kTokens says how many tokens a tile has (see woven_tile.h). A type whose kTokens chooses
-// panels also has
+// Besides, kTokens says how many tokens a tile has (see interleaved_tile.h). A type whose kTokens
+// chooses panels also has
 //   Words              this type with codes as words, and what panel_matmul.h computes with them
 //   PanelVector        the type that panels multiply with: this one, or one with the same Codes,
 //                      whose code they can share
@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/vector/woven_tile.h"
+#include "kernels/vector/interleaved_tile.h"
 
 namespace kinglet {
 

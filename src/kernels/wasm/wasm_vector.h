@@ -9,7 +9,7 @@
 
 #include "base/exponential.h"
 #include "base/half.h"
-#include "kernels/vector/woven_tile.h"
+#include "kernels/vector/interleaved_tile.h"
 
 namespace kinglet {
 namespace {

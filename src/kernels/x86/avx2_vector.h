@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "kernels/vector/woven_tile.h"
+#include "kernels/vector/interleaved_tile.h"
 
 namespace kinglet {
 namespace {

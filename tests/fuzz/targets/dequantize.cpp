@@ -59,8 +59,8 @@ bool same_bits(const float* a, const float* b, size_t n) {
 }
 
 // Expects rows that are packed for each kernel set to have the same weights.
-void check_woven(const DTypeInfo& type, const std::vector<std::byte>& blocks, size_t n_rows,
-                 size_t n_columns, const std::vector<float>& weights) {
+void check_interleaved(const DTypeInfo& type, const std::vector<std::byte>& blocks, size_t n_rows,
+                       size_t n_columns, const std::vector<float>& weights) {
   for (const KernelSet* kernels : available_kernels()) {
     std::vector<std::byte> bytes = blocks;
     const auto packed = pack_in_place({"w", type.type, {n_columns, n_rows, 1, 1}, bytes}, *kernels);
@@ -96,7 +96,7 @@ void dequantize(Bytes bytes) {
           "a block by itself is other weights");
     check_finite(type, block, block_weights.data());
   }
-  check_woven(type, blocks, n_rows, n_columns, weights);
+  check_interleaved(type, blocks, n_rows, n_columns, weights);
 }
 
 }  // namespace kinglet::fuzz

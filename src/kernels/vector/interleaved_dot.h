@@ -1,4 +1,5 @@
-// Dot products of woven rows with quantized activations, for the formats of vector/woven_formats.h.
+// Dot products of interleaved rows with quantized activations, for the formats of
+// vector/interleaved_formats.h.
 //
 // A format is unpacked in steps: step i gives columns 4 i … 4 i + 3 of every row. If bytes hold two
 // codes, kWidth columns share their bytes, and the steps of both halves alternate.
@@ -12,8 +13,8 @@
 
 #include "base/loops.h"
 #include "kernels/kernels.h"
-#include "kernels/vector/woven_formats.h"
-#include "kernels/vector/woven_tile.h"
+#include "kernels/vector/interleaved_formats.h"
+#include "kernels/vector/interleaved_tile.h"
 
 namespace kinglet {
 
@@ -407,7 +408,7 @@ struct HalfBlockDot {
 
 // Dot products for formats of bit pairs with one scale:
 // Σ w x = scale · x_scale · (Σ code · x_code − Σ x_code).
-// The codes of odd pairs are four times as large (see WovenPairs), and so are their sums.
+// The codes of odd pairs are four times as large (see InterleavedPairs), and so are their sums.
 template <class Format>
 struct PairDot {
   template <class V, size_t T>

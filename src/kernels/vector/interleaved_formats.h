@@ -1,8 +1,8 @@
-// Reads the codes and scales of each format from a column of woven blocks (see packing.h).
+// Reads the codes and scales of each format from a column of interleaved blocks (see packing.h).
 //
-// The unit that begins at byte i of a row's own block begins at byte V::kLanes * i of the woven
-// blocks. tensor/blocks.h has the formulas of the formats, vector_type.h describes the vector
-// type V, and vector/woven_dot.h shows the meaning of a format's members.
+// The unit that begins at byte i of a row's own block begins at byte V::kLanes * i of the
+// interleaved blocks. tensor/blocks.h has the formulas of the formats, vector_type.h describes the
+// vector type V, and vector/interleaved_dot.h shows the meaning of a format's members.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace kinglet {
 
 template <class V, class B>
-struct WovenBlocks {
+struct InterleavedBlocks {
   using Block = B;
   using Float = typename V::Float;
   using Int = typename V::Int;
@@ -28,8 +28,8 @@ struct WovenBlocks {
 
   const std::byte* data = nullptr;
 
-  WovenBlocks() = default;
-  explicit WovenBlocks(const std::byte* woven) : data(woven) {}
+  InterleavedBlocks() = default;
+  explicit InterleavedBlocks(const std::byte* interleaved) : data(interleaved) {}
 
   // Returns the unit that begins at byte i of a row's own block, for all rows.
   const std::byte* unit(size_t i) const { return data + V::kLanes * i; }
@@ -77,8 +77,8 @@ typename V::Bytes nibbles(typename V::Bytes bytes) {
 // --- A scale for every 32 columns ----------------------------------------------------------------
 
 template <class V, class Block>
-struct WovenNibbles : WovenBlocks<V, Block> {
-  using WovenBlocks<V, Block>::WovenBlocks;
+struct InterleavedNibbles : InterleavedBlocks<V, Block> {
+  using InterleavedBlocks<V, Block>::InterleavedBlocks;
   using Sum = StepSum<typename V::NibbleDot, V::kNibbleSteps>;
   static constexpr size_t kWidth = 32;
 
@@ -98,14 +98,14 @@ struct WovenNibbles : WovenBlocks<V, Block> {
 };
 
 template <class V>
-struct WovenQ4_0 : WovenNibbles<V, BlockQ4_0> {
-  using WovenNibbles<V, BlockQ4_0>::WovenNibbles;
+struct InterleavedQ4_0 : InterleavedNibbles<V, BlockQ4_0> {
+  using InterleavedNibbles<V, BlockQ4_0>::InterleavedNibbles;
   static constexpr int32_t kOffset = 8;
 };
 
 template <class V>
-struct WovenQ4_1 : WovenNibbles<V, BlockQ4_1> {
-  using WovenNibbles<V, BlockQ4_1>::WovenNibbles;
+struct InterleavedQ4_1 : InterleavedNibbles<V, BlockQ4_1> {
+  using InterleavedNibbles<V, BlockQ4_1>::InterleavedNibbles;
   static constexpr bool kHasMinimum = true;
 
   typename V::Float minimum(size_t /*sub_block*/) const {
@@ -116,8 +116,8 @@ struct WovenQ4_1 : WovenNibbles<V, BlockQ4_1> {
 // Packing rearranges the fifth bits into planes (see code_order.cpp): bit 2 u of byte j of a row's
 // word belongs to column 4 u + j, bit 2 u + 1 to column 16 + 4 u + j.
 template <class V, class Block>
-struct WovenFiveBits : WovenNibbles<V, Block> {
-  using WovenNibbles<V, Block>::WovenNibbles;
+struct InterleavedFiveBits : InterleavedNibbles<V, Block> {
+  using InterleavedNibbles<V, Block>::InterleavedNibbles;
   using Sum = StepSum<typename V::NibbleDot, 4>;
 
   template <size_t Step>
@@ -130,14 +130,14 @@ struct WovenFiveBits : WovenNibbles<V, Block> {
 };
 
 template <class V>
-struct WovenQ5_0 : WovenFiveBits<V, BlockQ5_0> {
-  using WovenFiveBits<V, BlockQ5_0>::WovenFiveBits;
+struct InterleavedQ5_0 : InterleavedFiveBits<V, BlockQ5_0> {
+  using InterleavedFiveBits<V, BlockQ5_0>::InterleavedFiveBits;
   static constexpr int32_t kOffset = 16;
 };
 
 template <class V>
-struct WovenQ5_1 : WovenFiveBits<V, BlockQ5_1> {
-  using WovenFiveBits<V, BlockQ5_1>::WovenFiveBits;
+struct InterleavedQ5_1 : InterleavedFiveBits<V, BlockQ5_1> {
+  using InterleavedFiveBits<V, BlockQ5_1>::InterleavedFiveBits;
   static constexpr bool kHasMinimum = true;
 
   typename V::Float minimum(size_t /*sub_block*/) const {
@@ -146,8 +146,8 @@ struct WovenQ5_1 : WovenFiveBits<V, BlockQ5_1> {
 };
 
 template <class V>
-struct WovenQ8_0 : WovenBlocks<V, BlockQ8_0> {
-  using WovenBlocks<V, BlockQ8_0>::WovenBlocks;
+struct InterleavedQ8_0 : InterleavedBlocks<V, BlockQ8_0> {
+  using InterleavedBlocks<V, BlockQ8_0>::InterleavedBlocks;
   using Sum = StepSum<typename V::SignedDot, 8>;
   static constexpr size_t kWidth = 32;
   static constexpr bool kSharesBytes = false;
@@ -166,8 +166,8 @@ struct WovenQ8_0 : WovenBlocks<V, BlockQ8_0> {
 };
 
 template <class V>
-struct WovenIQ4_NL : WovenNibbles<V, BlockIQ4_NL> {
-  using WovenNibbles<V, BlockIQ4_NL>::WovenNibbles;
+struct InterleavedIQ4_NL : InterleavedNibbles<V, BlockIQ4_NL> {
+  using InterleavedNibbles<V, BlockIQ4_NL>::InterleavedNibbles;
   using Sum = StepSum<typename V::SignedDot, 8>;
   static constexpr int32_t kOffset = V::kSignedOffset;
 
@@ -178,8 +178,8 @@ struct WovenIQ4_NL : WovenNibbles<V, BlockIQ4_NL> {
 };
 
 template <class V>
-struct WovenMXFP4 : WovenNibbles<V, BlockMXFP4> {
-  using WovenNibbles<V, BlockMXFP4>::WovenNibbles;
+struct InterleavedMXFP4 : InterleavedNibbles<V, BlockMXFP4> {
+  using InterleavedNibbles<V, BlockMXFP4>::InterleavedNibbles;
   using Sum = StepSum<typename V::NibbleDot, 4>;
   static constexpr int32_t kOffset = 12;
   // kMxfp4Values + kOffset: unsigned codes, which can be multiplied like nibbles.
@@ -198,11 +198,11 @@ struct WovenMXFP4 : WovenNibbles<V, BlockMXFP4> {
 // --- A float scale for every 16 columns ----------------------------------------------------------
 
 template <class V>
-struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
-  using Base = WovenBlocks<V, BlockNVFP4>;
+struct InterleavedNVFP4 : InterleavedBlocks<V, BlockNVFP4> {
+  using Base = InterleavedBlocks<V, BlockNVFP4>;
   using Int = typename V::Int;
   using Dot = typename V::NibbleDot;  // sums 4 steps
-  static constexpr int32_t kOffset = WovenMXFP4<V>::kOffset;
+  static constexpr int32_t kOffset = InterleavedMXFP4<V>::kOffset;
   using Base::Base;
 
   // See BlockNVFP4::scale().
@@ -221,7 +221,7 @@ struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
   template <size_t Step>
   typename V::Unsigned unpack(size_t sub_block) const {
     const auto bytes = this->bytes_at(offsetof(BlockNVFP4, nibbles) + 8 * sub_block + Step % 2 * 4);
-    return V::as_unsigned(V::look_up(WovenMXFP4<V>::kValues, nibbles<V, (Step >= 2)>(bytes)));
+    return V::as_unsigned(V::look_up(InterleavedMXFP4<V>::kValues, nibbles<V, (Step >= 2)>(bytes)));
   }
 };
 
@@ -229,8 +229,8 @@ struct WovenNVFP4 : WovenBlocks<V, BlockNVFP4> {
 
 // Codes 0 … 3 with one scale. A byte holds four: pair k is in bits 2 k and 2 k + 1.
 template <class V, class B>
-struct WovenPairs : WovenBlocks<V, B> {
-  using WovenBlocks<V, B>::WovenBlocks;
+struct InterleavedPairs : InterleavedBlocks<V, B> {
+  using InterleavedBlocks<V, B>::InterleavedBlocks;
 
   typename V::Float scale() const { return this->half_at(offsetof(B, scale)); }
   // Returns pair Pair of the unit's bytes. Odd pairs stay four times as large: then two pairs need
@@ -246,21 +246,21 @@ struct WovenPairs : WovenBlocks<V, B> {
 
 // Pair k of units 8 h … 8 h + 7 has the 32 columns of part 4 h + k.
 template <class V>
-struct WovenTQ2_0 : WovenPairs<V, BlockTQ2_0> {
-  using WovenPairs<V, BlockTQ2_0>::WovenPairs;
+struct InterleavedTQ2_0 : InterleavedPairs<V, BlockTQ2_0> {
+  using InterleavedPairs<V, BlockTQ2_0>::InterleavedPairs;
   static constexpr bool kUnitsHoldOnePart = false;
 };
 
 // Packing rearranges the pairs of a unit (see code_order.cpp): pair k of unit u has columns
 // 16 u + 4 k … 16 u + 4 k + 3.
 template <class V>
-struct WovenQ2_0 : WovenPairs<V, BlockQ2_0> {
-  using WovenPairs<V, BlockQ2_0>::WovenPairs;
+struct InterleavedQ2_0 : InterleavedPairs<V, BlockQ2_0> {
+  using InterleavedPairs<V, BlockQ2_0>::InterleavedPairs;
   static constexpr bool kUnitsHoldOnePart = true;
 };
 template <class V>
-struct WovenPQ2_0 : WovenPairs<V, BlockPQ2_0> {
-  using WovenPairs<V, BlockPQ2_0>::WovenPairs;
+struct InterleavedPQ2_0 : InterleavedPairs<V, BlockPQ2_0> {
+  using InterleavedPairs<V, BlockPQ2_0>::InterleavedPairs;
   static constexpr bool kUnitsHoldOnePart = true;
 };
 
@@ -276,23 +276,23 @@ struct DigitRun {
 };
 
 template <class V>
-struct WovenTQ1_0 : WovenBlocks<V, BlockTQ1_0> {
-  using WovenBlocks<V, BlockTQ1_0>::WovenBlocks;
+struct InterleavedTQ1_0 : InterleavedBlocks<V, BlockTQ1_0> {
+  using InterleavedBlocks<V, BlockTQ1_0>::InterleavedBlocks;
   static constexpr DigitRun kRuns[] = {{0, 32, 5, 0}, {32, 16, 5, 160}, {48, 4, 4, 240}};
   static constexpr size_t kPairSteps = 0;
 };
 
 // Packing converts the last eight codes to bit pairs.
 template <class V>
-struct WovenPTQ1_0 : WovenBlocks<V, BlockPTQ1_0> {
-  using WovenBlocks<V, BlockPTQ1_0>::WovenBlocks;
+struct InterleavedPTQ1_0 : InterleavedBlocks<V, BlockPTQ1_0> {
+  using InterleavedBlocks<V, BlockPTQ1_0>::InterleavedBlocks;
   static constexpr DigitRun kRuns[] = {{0, 16, 5, 0}, {16, 8, 5, 80}};
   static constexpr size_t kPairSteps = 2;
 
   template <size_t Step>
   typename V::Unsigned unpack_pairs() const {
     const auto word = V::load_int16(this->unit(offsetof(BlockPTQ1_0, fours)));
-    const auto pairs = WovenPTQ1_0::field(word, 8 * Step, 0xff);
+    const auto pairs = InterleavedPTQ1_0::field(word, 8 * Step, 0xff);
     const auto two = V::bit_or(pairs, V::shift_left(pairs, 6));
     const auto four = V::bit_or(two, V::shift_left(two, 12));
     return V::as_unsigned(V::bit_and(four, V::splat_int(0x03030303)));
@@ -302,8 +302,8 @@ struct WovenPTQ1_0 : WovenBlocks<V, BlockPTQ1_0> {
 // --- A scale for eight sub-blocks of 32 columns --------------------------------------------------
 
 template <class V>
-struct WovenIQ4_XS : WovenBlocks<V, BlockIQ4_XS> {
-  using Base = WovenBlocks<V, BlockIQ4_XS>;
+struct InterleavedIQ4_XS : InterleavedBlocks<V, BlockIQ4_XS> {
+  using Base = InterleavedBlocks<V, BlockIQ4_XS>;
   using Sum = StepSum<typename V::SignedDot, 8>;
   static constexpr size_t kWidth = 32;
   static constexpr int32_t kOffset = V::kSignedOffset;
@@ -326,8 +326,8 @@ struct WovenIQ4_XS : WovenBlocks<V, BlockIQ4_XS> {
 
 // Two neighbouring sub-blocks share bytes and are unpacked together.
 template <class V, class Block>
-struct WovenScalesAndMinima : WovenBlocks<V, Block> {
-  using Base = WovenBlocks<V, Block>;
+struct InterleavedScalesAndMinima : InterleavedBlocks<V, Block> {
+  using Base = InterleavedBlocks<V, Block>;
   using Float = typename V::Float;
   using Int = typename V::Int;
   static constexpr size_t kWidth = 64;
@@ -340,9 +340,9 @@ struct WovenScalesAndMinima : WovenBlocks<V, Block> {
   Int b;
   Int c;
 
-  WovenScalesAndMinima() = default;
-  explicit WovenScalesAndMinima(const std::byte* woven)
-      : Base(woven),
+  InterleavedScalesAndMinima() = default;
+  explicit InterleavedScalesAndMinima(const std::byte* interleaved)
+      : Base(interleaved),
         block_scale(this->half_at(offsetof(Block, scale))),
         block_minimum(V::mul(this->half_at(offsetof(Block, minimum_scale)), V::splat(-1.0f))),
         a(this->bytes_at(offsetof(Block, scales))),
@@ -364,8 +364,8 @@ struct WovenScalesAndMinima : WovenBlocks<V, Block> {
 };
 
 template <class V>
-struct WovenQ4_K : WovenScalesAndMinima<V, BlockQ4_K> {
-  using WovenScalesAndMinima<V, BlockQ4_K>::WovenScalesAndMinima;
+struct InterleavedQ4_K : InterleavedScalesAndMinima<V, BlockQ4_K> {
+  using InterleavedScalesAndMinima<V, BlockQ4_K>::InterleavedScalesAndMinima;
   using Sum = StepSum<typename V::NibbleDot, V::kNibbleSteps>;
 
   template <size_t Step>
@@ -381,8 +381,8 @@ struct WovenQ4_K : WovenScalesAndMinima<V, BlockQ4_K> {
 };
 
 template <class V>
-struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
-  using WovenScalesAndMinima<V, BlockQ5_K>::WovenScalesAndMinima;
+struct InterleavedQ5_K : InterleavedScalesAndMinima<V, BlockQ5_K> {
+  using InterleavedScalesAndMinima<V, BlockQ5_K>::InterleavedScalesAndMinima;
   using Sum = StepSum<typename V::NibbleDot, 4>;
 
   template <size_t Step>
@@ -404,8 +404,8 @@ struct WovenQ5_K : WovenScalesAndMinima<V, BlockQ5_K> {
 
 // Packing orders the units of codes as they are read (see code_order.cpp).
 template <class V>
-struct WovenQ6_K : WovenBlocks<V, BlockQ6_K> {
-  using WovenBlocks<V, BlockQ6_K>::WovenBlocks;
+struct InterleavedQ6_K : InterleavedBlocks<V, BlockQ6_K> {
+  using InterleavedBlocks<V, BlockQ6_K>::InterleavedBlocks;
   using Dot = typename V::UnsignedDot;
   static constexpr int32_t kOffset = 32;
 
@@ -424,8 +424,8 @@ struct WovenQ6_K : WovenBlocks<V, BlockQ6_K> {
 };
 
 template <class V>
-struct WovenQ3_K : WovenBlocks<V, BlockQ3_K> {
-  using Base = WovenBlocks<V, BlockQ3_K>;
+struct InterleavedQ3_K : InterleavedBlocks<V, BlockQ3_K> {
+  using Base = InterleavedBlocks<V, BlockQ3_K>;
   using Dot = typename V::NibbleDot;
   static constexpr int32_t kOffset = 4;
   using Base::Base;
@@ -451,8 +451,8 @@ struct WovenQ3_K : WovenBlocks<V, BlockQ3_K> {
 };
 
 template <class V>
-struct WovenQ2_K : WovenBlocks<V, BlockQ2_K> {
-  using Base = WovenBlocks<V, BlockQ2_K>;
+struct InterleavedQ2_K : InterleavedBlocks<V, BlockQ2_K> {
+  using Base = InterleavedBlocks<V, BlockQ2_K>;
   using Dot = typename V::NibbleDot;
   static constexpr bool kHasMinimum = true;
   using Base::Base;
@@ -510,14 +510,14 @@ using SevenBitDot =
 // 2 s + 1 for the four bits of s from `first` on of a word of each row.
 template <class V>
 typename V::Int odd_field(typename V::Int words, size_t first, int32_t mask = 0x0f) {
-  const auto s = WovenBlocks<V, CodedIQ3>::field(words, first, mask);
+  const auto s = InterleavedBlocks<V, CodedIQ3>::field(words, first, mask);
   return V::add_int(V::add_int(s, s), V::splat_int(1));
 }
 
 // Returns the bits of every byte from `first` on.
 template <class V>
 typename V::Bytes bits_of(typename V::Bytes bytes, size_t first, int32_t mask) {
-  return WovenBlocks<V, CodedIQ3>::field(bytes, first, mask * 0x01010101);
+  return InterleavedBlocks<V, CodedIQ3>::field(bytes, first, mask * 0x01010101);
 }
 
 // 32 columns of IQ3, for PartDot.
@@ -533,14 +533,14 @@ struct Iq3Part {
 };
 
 template <class V, class Block>
-struct WovenIQ3 : WovenBlocks<V, Block> {
-  using Base = WovenBlocks<V, Block>;
+struct InterleavedIQ3 : InterleavedBlocks<V, Block> {
+  using Base = InterleavedBlocks<V, Block>;
   static constexpr int32_t kOffset = ValueTable<V, Block::kValues>::kOffset;
   static constexpr size_t kSubBlocks = 1;
   typename V::Int scales;
 
-  explicit WovenIQ3(const std::byte* woven)
-      : Base(woven), scales(this->bytes_at(offsetof(CodedIQ3, scales))) {}
+  explicit InterleavedIQ3(const std::byte* interleaved)
+      : Base(interleaved), scales(this->bytes_at(offsetof(CodedIQ3, scales))) {}
 
   typename V::Float scale() const {
     return V::mul(this->half_at(offsetof(CodedIQ3, scale)), V::splat(Block::kFactor));
@@ -557,16 +557,16 @@ struct WovenIQ3 : WovenBlocks<V, Block> {
 };
 
 template <class V>
-struct WovenIQ3_XXS : WovenIQ3<V, CodedIQ3_XXS> {
-  using WovenIQ3<V, CodedIQ3_XXS>::WovenIQ3;
+struct InterleavedIQ3_XXS : InterleavedIQ3<V, CodedIQ3_XXS> {
+  using InterleavedIQ3<V, CodedIQ3_XXS>::InterleavedIQ3;
   using Dot = SevenBitDot<V>;
   static constexpr size_t kDots = 1;
 };
 
 // Values 0 to 30, which can be multiplied like nibbles.
 template <class V>
-struct WovenIQ3_S : WovenIQ3<V, CodedIQ3_S> {
-  using WovenIQ3<V, CodedIQ3_S>::WovenIQ3;
+struct InterleavedIQ3_S : InterleavedIQ3<V, CodedIQ3_S> {
+  using InterleavedIQ3<V, CodedIQ3_S>::InterleavedIQ3;
   using Dot = typename V::NibbleDot;
   static constexpr size_t kDots = 2;
 };
@@ -602,8 +602,8 @@ struct Iq2Part {
 };
 
 template <class V>
-struct WovenIQ2 : WovenBlocks<V, CodedIQ2> {
-  using Base = WovenBlocks<V, CodedIQ2>;
+struct InterleavedIQ2 : InterleavedBlocks<V, CodedIQ2> {
+  using Base = InterleavedBlocks<V, CodedIQ2>;
   using Dot = SevenBitDot<V>;
   static constexpr int32_t kOffset = ValueTable<V, NibblesIQ2::kEven>::kOffset;
   static constexpr size_t kSubBlocks = 2;
@@ -626,8 +626,8 @@ struct WovenIQ2 : WovenBlocks<V, CodedIQ2> {
 };
 
 template <class V>
-struct WovenIQ2_XXS : WovenBlocks<V, CodedIQ2_XXS> {
-  using Base = WovenBlocks<V, CodedIQ2_XXS>;
+struct InterleavedIQ2_XXS : InterleavedBlocks<V, CodedIQ2_XXS> {
+  using Base = InterleavedBlocks<V, CodedIQ2_XXS>;
   using Bytes = typename V::Bytes;
   using Dot = SevenBitDot<V>;
   static constexpr int32_t kOffset = ValueTable<V, NibblesIQ2::kEven>::kOffset;
@@ -664,8 +664,8 @@ struct WovenIQ2_XXS : WovenBlocks<V, CodedIQ2_XXS> {
 
 // The codes are 8 * pair + 2 * positive.
 template <class V, class Block>
-struct WovenIQ1 : WovenBlocks<V, Block> {
-  using Base = WovenBlocks<V, Block>;
+struct InterleavedIQ1 : InterleavedBlocks<V, Block> {
+  using Base = InterleavedBlocks<V, Block>;
   using Dot = typename V::NibbleDot;
   static constexpr int32_t kOffset = Block::kOffset;
   using Base::Base;
@@ -693,8 +693,8 @@ struct WovenIQ1 : WovenBlocks<V, Block> {
 };
 
 template <class V>
-struct WovenIQ1_S : WovenIQ1<V, CodedIQ1_S> {
-  using Base = WovenIQ1<V, CodedIQ1_S>;
+struct InterleavedIQ1_S : InterleavedIQ1<V, CodedIQ1_S> {
+  using Base = InterleavedIQ1<V, CodedIQ1_S>;
   using Base::Base;
 
   typename V::Int sub_scale(size_t i) const {
@@ -720,8 +720,8 @@ struct WovenIQ1_S : WovenIQ1<V, CodedIQ1_S> {
 };
 
 template <class V>
-struct WovenIQ1_M : WovenIQ1<V, CodedIQ1_M> {
-  using Base = WovenIQ1<V, CodedIQ1_M>;
+struct InterleavedIQ1_M : InterleavedIQ1<V, CodedIQ1_M> {
+  using Base = InterleavedIQ1<V, CodedIQ1_M>;
   using Base::Base;
 
   typename V::Int sub_scale(size_t i) const {

@@ -1,4 +1,4 @@
-// A tile of a matrix multiplication over woven rows (see packing.h).
+// A tile of a matrix multiplication over interleaved rows (see packing.h).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct TileTokens {
   size_t others = 1;  // weights are unpacked again for each token: less code to download
 };
 
-// The products of one group of V::kLanes woven rows with T tokens. Each weight is unpacked once for
-// all T tokens. (Tiles of two groups, which share each loaded activation, were not faster
+// The products of one group of V::kLanes interleaved rows with T tokens. Each weight is unpacked
+// once for all T tokens. (Tiles of two groups, which share each loaded activation, were not faster
 // natively; in wasm, they need panels.)
 template <class V, size_t T>
 struct Tile {
@@ -36,8 +36,8 @@ struct Tile {
   const ActivationBlock<V>* x[T];
   typename V::Float products[T];  // lanes are rows
 
-  Tile(const std::byte* woven, const Activations& activations, size_t token)
-      : group(woven), n_columns(activations.n_columns) {
+  Tile(const std::byte* interleaved, const Activations& activations, size_t token)
+      : group(interleaved), n_columns(activations.n_columns) {
     for (size_t t = 0; t < T; ++t) {
       x[t] = activation_blocks<V>(activations, token + t);
       products[t] = V::splat(0.0f);
