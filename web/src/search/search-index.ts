@@ -101,10 +101,27 @@ export class SearchIndex {
     const index = new SearchIndex(name, store, options, opened);
     await index.#loadAll();
     store.onChange = (key) => {
+      // A removal at once, or a document whose passages are being computed would be stored again.
+      index.#change(() => index.#forgetIfGone(key)).catch(() => undefined); // #loadOne() reports it
       // Two tabs with different models would otherwise undo each other's work without end.
       void index.#computing(() => index.#change(() => index.#loadOne(key)));
     };
     return index;
+  }
+
+  /**
+   * Deletes what is stored of the index of that name, for which no model is needed. Where the index
+   * is open in a page, its documents are removed there, too.
+   *
+   * @throws KingletError: `cache_unavailable`.
+   */
+  static async delete(
+    name: string,
+    { folder }: Pick<SearchIndexOptions, 'folder'> = {},
+  ): Promise<void> {
+    const store = await openStore(checkedText(name, 'name'), { folder });
+    for (const key of await store.keys()) await store.remove(key);
+    store.close();
   }
 
   /** In the order of their ids. */
@@ -298,16 +315,20 @@ export class SearchIndex {
   async #loadOne(key: string): Promise<void> {
     try {
       const record = await this.#store.get(key);
-      if (record) {
-        this.#enter(await this.#ask('loadDocument', { record }));
-      } else {
-        const gone = [...this.#entries].find(([, entry]) => entry.key === key);
-        if (gone) await this.#forget(gone[0]);
+      if (!record) {
+        await this.#forgetIfGone(key);
+        return;
       }
+      this.#enter(await this.#ask('loadDocument', { record }));
       this.#options.onChange?.();
     } catch (error) {
       this.#options.onWarning?.(`a document of the index was left out: ${messageOf(error)}`);
     }
+  }
+
+  async #forgetIfGone(key: string): Promise<void> {
+    const known = [...this.#entries].find(([, entry]) => entry.key === key);
+    if (known && !(await this.#store.get(key))) await this.#forget(known[0]);
   }
 
   async #forget(id: string): Promise<void> {
