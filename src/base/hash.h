@@ -14,7 +14,7 @@ namespace kinglet {
 uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0xcbf29ce484222325u);
 
 inline uint64_t hash_text(std::string_view text) {
-  return hash_bytes(std::as_bytes(std::span(text)));
+  return hash_bytes(std::as_bytes(std::span(text.data(), text.size())));
 }
 
 }  // namespace kinglet

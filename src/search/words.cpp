@@ -29,7 +29,7 @@ bool is_of_word(char32_t c) {
 }
 
 uint32_t hash_of(std::u32string_view word) {
-  const auto hash = hash_bytes(std::as_bytes(std::span(word)));
+  const auto hash = hash_bytes(std::as_bytes(std::span(word.data(), word.size())));
   return static_cast<uint32_t>(hash ^ hash >> 32);
 }
 
