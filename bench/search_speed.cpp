@@ -2,7 +2,7 @@
 // how many of the ten best passages are those that float32 finds (recall@10). Vectors are near each
 // other, as those of real texts are. Prints one JSON object. Usage: kinglet_search_speed MODEL
 // N_PASSAGES [FOLDER]. With a folder, writes the documents there, for an index in Node or in a
-// page.
+// page, and the vectors of passages and queries in float32.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -47,6 +47,14 @@ std::vector<size_t> exact_best(const std::vector<Vector>& vectors, const Vector&
   return best;
 }
 
+void write_vectors(const std::string& path, const std::vector<Vector>& vectors) {
+  std::ofstream out(path, std::ios::binary);
+  for (const Vector& vector : vectors) {
+    out.write(reinterpret_cast<const char*>(vector.data()),
+              static_cast<std::streamsize>(vector.size() * sizeof vector[0]));
+  }
+}
+
 Status run(const std::string& path, size_t n_passages, const std::string& folder) {
   KINGLET_ASSIGN(GgufFile file, read_gguf_file(path));
   KINGLET_ASSIGN(const LanguageModel loaded, load_language_model(std::move(file)));
@@ -78,10 +86,15 @@ Status run(const std::string& path, size_t n_passages, const std::string& folder
               static_cast<std::streamsize>(record.size()));
   }
 
+  std::vector<Vector> queries;
+  for (size_t i = 0; i < kQueries; ++i) queries.push_back(random_vector(random, n, far));
+  if (!folder.empty()) {
+    write_vectors(folder + "/vectors.f32", vectors);
+    write_vectors(folder + "/queries.f32", queries);
+  }
   std::vector<double> milliseconds;
   size_t n_found = 0;
-  for (size_t i = 0; i < kQueries; ++i) {
-    const Vector query = random_vector(random, n, far);
+  for (const Vector& query : queries) {
     const std::clock_t begin = std::clock();
     KINGLET_ASSIGN(const auto hits, index.search({.vector = query, .limit = kBest}));
     milliseconds.push_back(1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
