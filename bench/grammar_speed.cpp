@@ -15,7 +15,7 @@
 #include "base/format.h"
 #include "gguf/file.h"
 #include "session/constraint.h"
-#include "session/grammar.h"
+#include "grammar/grammar.h"
 #include "session/sampler.h"
 #include "text/tokenizer.h"
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/grammar.h"
+#include "grammar/grammar_matcher.h"
 #include "json/json.h"
 #include "schema/schema.h"
-#include "session/grammar.h"
-#include "session/grammar_matcher.h"
 
 namespace kinglet::maskbench {
 
@@ -49,7 +49,6 @@ inline Result<std::optional<Case>> read_case(std::istream& lines) {
 
 struct Compiled {
   double milliseconds = 0;  // from the schema to the program of the matcher
-  size_t grammar_bytes = 0;
   Result<SharedGrammar> grammar = SharedGrammar();
 };
 
@@ -57,11 +56,10 @@ inline Compiled compile(const Json& schema) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   Compiled compiled;
-  if (auto gbnf = grammar_of_schema(schema, {.open_objects = true}); gbnf.ok()) {
-    compiled.grammar_bytes = gbnf.value().size();
-    compiled.grammar = parse_shared_grammar(gbnf.value());
+  if (auto grammar = grammar_of_schema(schema, {.open_objects = true}); grammar.ok()) {
+    compiled.grammar = std::make_shared<const Grammar>(std::move(grammar.value()));
   } else {
-    compiled.grammar = gbnf.error();
+    compiled.grammar = grammar.error();
   }
   compiled.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return compiled;

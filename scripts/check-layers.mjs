@@ -15,9 +15,10 @@ const allowed = {
   vision: ['base', 'tensor', 'gguf', 'kernels', 'model'],
   text: ['base', 'json', 'gguf'],
   hub: ['base', 'json', 'tensor', 'gguf'],
-  schema: ['base', 'json', 'text'],
-  session: ['base', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
-  chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'schema', 'session'],
+  grammar: ['base'],
+  schema: ['base', 'grammar', 'json', 'text'],
+  session: ['base', 'grammar', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
+  chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'grammar', 'schema', 'session'],
 };
 allowed.search = ['base', 'gguf', 'kernels', 'model', 'session', 'tensor', 'text'];
 allowed.answers = Object.keys(allowed);

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "grammar/grammar.h"
+#include "grammar/grammar_matcher.h"
 #include "json/json.h"
 #include "schema/schema.h"
-#include "session/grammar.h"
-#include "session/grammar_matcher.h"
 
 namespace kinglet {
 namespace {
@@ -60,9 +60,8 @@ std::optional<std::string> draw(GrammarMatcher& matcher, std::mt19937& random) {
 
 Result<Json> answer(const Json& request) {
   KINGLET_ASSIGN(
-      const std::string gbnf,
+      Grammar grammar,
       grammar_of_schema(request["schema"], {.open_objects = request["open"] != Json(false)}));
-  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(gbnf));
   GrammarMatcher matcher(std::make_shared<const Grammar>(std::move(grammar)));
   Json allowed = Json::array();
   for (const Json& text : request["texts"].as_array()) {

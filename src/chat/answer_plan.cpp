@@ -9,9 +9,9 @@
 namespace kinglet {
 namespace {
 
-// Returns GBNF of the calls, or of the texts that are valid under the schema.
-Result<std::string> demanded_gbnf(const AnswerDemands& demands, const AnswerPlan& plan,
-                                  bool is_thinking, bool open_objects, const Tokenizer& tokenizer) {
+// Returns the grammar of the calls, or of the texts that are valid under the schema.
+Result<Grammar> demanded_grammar(const AnswerDemands& demands, const AnswerPlan& plan,
+                                 bool is_thinking, bool open_objects, const Tokenizer& tokenizer) {
   const std::vector<MarkToken> marks = mark_tokens(plan.format, tokenizer);
   const SchemaOptions options{demands.indent, open_objects, demands.cancellation};
   if (demands.must_call) {
@@ -49,11 +49,10 @@ Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan&
   // An object that needs a property may need another such object in it, without end, unless it may
   // have properties that are not named.
   for (const bool open_objects : {demands.open_objects, true}) {
-    KINGLET_ASSIGN(const std::string gbnf,
-                   demanded_gbnf(demands, plan, is_thinking, open_objects, tokenizer));
+    auto grammar = demanded_grammar(demands, plan, is_thinking, open_objects, tokenizer);
     if (demands.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
-    auto grammar = parse_shared_grammar(gbnf);
-    if (grammar.ok()) return grammar;
+    if (grammar.ok()) return std::make_shared<const Grammar>(std::move(grammar.value()));
+    if (grammar.error().code != ErrorCode::invalid_grammar) return grammar.error();
     const bool never_ends = grammar.error().message.ends_with(kNeverEnds);
     if (open_objects || !never_ends) return useless_grammar(demands, grammar.error());
   }

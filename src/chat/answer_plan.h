@@ -14,7 +14,7 @@
 #include "chat/thought_limit.h"
 #include "json/json.h"
 #include "session/generation.h"
-#include "session/grammar.h"
+#include "grammar/grammar.h"
 #include "text/answer/answer_format.h"
 #include "text/answer/answer_reader.h"
 #include "text/tokenizer.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "schema/gbnf.h"
+#include "grammar/expression.h"
 
 namespace kinglet::schema {
 namespace {
@@ -129,18 +129,24 @@ class Joiner {
   }
 
   // Returns equal texts for states with the same continuations.
-  std::string key_of(uint32_t state) const {
+  std::string key_of(uint32_t state) {
     const auto& [accepts, rest, moves] = states_[state];
     std::vector<std::pair<uint32_t, const Move*>> by_target;
     for (const Move& move : moves) by_target.emplace_back(target(state, move.to), &move);
     std::sort(by_target.begin(), by_target.end());  // the order of moves does not matter
-    std::string key = (accepts ? "+" : "-") + rest + '\0';
+    std::string key = accepts ? "+" : "-";
+    append(key, number_of(rest));
     for (const auto& [to, move] : by_target) {
       append(key, to);
       append(key, static_cast<uint32_t>(move->symbols.size()));
       for (const uint32_t symbol : move->symbols) append(key, symbol);
     }
     return key;
+  }
+
+  // Returns the same number for equal expressions.
+  uint32_t number_of(const Expression& rest) {
+    return rests_.try_emplace(rest, static_cast<uint32_t>(rests_.size())).first->second;
   }
 
   // Returns the kept states, the start first.
@@ -164,6 +170,7 @@ class Joiner {
   std::vector<uint32_t> numbers_;  // by state: among those that are kept
   std::vector<uint32_t> kept_;
   std::unordered_map<std::string, uint32_t> known_;  // numbers, by key_of()
+  std::unordered_map<Expression, uint32_t, ExpressionHash> rests_;
 };
 
 // The most states in a row that become one rule.
@@ -174,70 +181,63 @@ constexpr int kLongestRow = 16;
 class Writer {
  public:
   Writer(const Automaton& automaton,
-         const std::function<std::string(const std::vector<uint32_t>&)>& spell, std::string_view at,
-         GrammarRules& rules)
-      : states_(automaton.states), spell_(spell), at_(at), rules_(rules) {}
+         const std::function<Expression(const std::vector<uint32_t>&)>& spell, GrammarRules& rules)
+      : states_(automaton.states), spell_(spell), rules_(rules) {}
 
-  std::string run() {
+  Expression run() {
     n_entries_.assign(states_.size(), 0);
-    names_.resize(states_.size());
+    rules_of_states_.resize(states_.size());
     n_entries_[0] = 1;
     for (uint32_t i = 0; i < states_.size(); ++i) {
       for (const Move& move : states_[i].moves) n_entries_[move.to] += move.to != i ? 1 : 0;
     }
-    std::string start = write(0, 0);
+    Expression start = write(0, 0);
     // Writing a rule may refer to further states, which then wait in todo_.
     while (!todo_.empty()) {
       const uint32_t next = todo_.back();
       todo_.pop_back();
-      rules_.define(names_[next], write(next, 0));
+      rules_.define(rules_of_states_[next], write(next, 0));
     }
     return start;
   }
 
  private:
-  // Returns GBNF for what follows when the state has been reached. `depth`: the states since the
-  // last rule began.
-  std::string refer(uint32_t number, int depth) {
+  // Returns what follows when the state has been reached. `depth`: the states since the last rule
+  // began.
+  Expression refer(uint32_t number, int depth) {
     const State& state = states_[number];
-    if (!names_[number].empty()) return names_[number];
+    if (!rules_of_states_[number].empty()) return rules_of_states_[number];
     if (!state.rest.empty()) return state.rest;
-    if (state.accepts && state.moves.empty()) return std::string(kEmptyText);
+    if (state.accepts && state.moves.empty()) return empty_text();
     if (n_entries_[number] == 1 && depth < kLongestRow) return write(number, depth + 1);
-    names_[number] = rules_.new_name(at_);
+    rules_of_states_[number] = rules_.declare();
     todo_.push_back(number);
-    return names_[number];
+    return rules_of_states_[number];
   }
 
-  std::string write(uint32_t number, int depth) {
+  Expression write(uint32_t number, int depth) {
     const State& state = states_[number];
     if (!state.rest.empty()) return state.rest;
-    std::string loop;
-    std::vector<std::string> branches;
+    Expression loop;
+    std::vector<Expression> branches;
     for (const Move& move : state.moves) {
-      const std::string symbol = spell_(move.symbols);
+      const Expression symbol = spell_(move.symbols);
       if (move.to == number) {  // a loop of one state is a repetition in front of the others
         loop = repeat(symbol, 0, kUnlimited);
       } else {
-        branches.push_back(followed(symbol, refer(move.to, depth)));
+        branches.push_back(sequence({symbol, refer(move.to, depth)}));
       }
     }
-    if (state.accepts) branches.emplace_back(kEmptyText);
-    std::string body = alternatives(branches);
-    return loop.empty() ? body : followed(loop, body);
-  }
-
-  static std::string followed(const std::string& first, const std::string& rest) {
-    return rest == kEmptyText ? first : sequence({first, rest});
+    if (state.accepts) branches.push_back(empty_text());
+    return sequence({loop, alternatives(branches)});
   }
 
   const std::vector<State>& states_;
-  const std::function<std::string(const std::vector<uint32_t>&)>& spell_;
-  std::string_view at_;
+  const std::function<Expression(const std::vector<uint32_t>&)>& spell_;
   GrammarRules& rules_;
   std::vector<uint32_t> n_entries_;  // moves to each state from others; the start has one more
-  std::vector<std::string> names_;   // of the states that are rules
-  std::vector<uint32_t> todo_;       // such states whose rule is not defined yet
+  std::vector<Expression> rules_of_states_;  // empty for states that are no rules
+  std::vector<uint32_t> todo_;               // such states whose rule is not defined yet
 };
 
 }  // namespace
@@ -247,10 +247,10 @@ Automaton minimized(std::vector<State> states) {
   return states.empty() ? Automaton() : Joiner(std::move(states)).run();
 }
 
-std::string automaton_to_gbnf(const Automaton& automaton,
-                              const std::function<std::string(const std::vector<uint32_t>&)>& spell,
-                              std::string_view at, GrammarRules& rules) {
-  return Writer(automaton, spell, at, rules).run();
+Expression automaton_expression(
+    const Automaton& automaton,
+    const std::function<Expression(const std::vector<uint32_t>&)>& spell, GrammarRules& rules) {
+  return Writer(automaton, spell, rules).run();
 }
 
 }  // namespace kinglet::schema

@@ -1,4 +1,4 @@
-// Makes deterministic finite automata, and converts them to GBNF.
+// Makes deterministic finite automata, and converts them to rules.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct Automaton {
   };
   struct State {
     bool accepts = false;
-    std::string rest = {};  // GBNF for all that may follow, if that is known to be short. Then
-                            // there are no moves.
+    Expression rest = {};  // all that may follow, if that is known to be short: then there are no
+                           // moves
     std::vector<Move> moves = {};
   };
 
@@ -72,11 +72,11 @@ std::optional<Automaton> automaton_of(const S& start, size_t n_most, const Descr
   return minimized(std::move(states));
 }
 
-// Returns GBNF that matches the texts of the automaton, which must have a state. A state becomes a
+// Returns an expression of the texts of the automaton, which must have a state. A state becomes a
 // rule of its own if several moves lead to it, or if it is too far from the last rule. `spell`
-// returns GBNF that matches one of the symbols.
-std::string automaton_to_gbnf(const Automaton& automaton,
-                              const std::function<std::string(const std::vector<uint32_t>&)>& spell,
-                              std::string_view at, GrammarRules& rules);
+// returns an expression of one of the symbols.
+Expression automaton_expression(
+    const Automaton& automaton,
+    const std::function<Expression(const std::vector<uint32_t>&)>& spell, GrammarRules& rules);
 
 }  // namespace kinglet::schema

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "grammar/gbnf_parser.h"
 #include "schema/compiler.h"
-#include "schema/gbnf.h"
 #include "schema/notation.h"
 #include "schema/strings.h"
 #include "schema/texts.h"
@@ -12,19 +12,16 @@
 namespace kinglet {
 namespace {
 
-using schema::alternatives;
 using schema::GrammarRules;
-using schema::literal;
 using schema::Notation;
 using schema::piece;
-using schema::repeat;
-using schema::sequence;
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
-// Returns GBNF for the arguments of a call, in which the names in `known` are those of texts.
-Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const Notation& notation,
-                                 const SchemaOptions& options, GrammarRules& rules) {
+// Returns an expression of the arguments of a call, in which the names in `known` are those of
+// texts.
+Result<Expression> arguments_of(const Json& tool, const KnownTool& known, const Notation& notation,
+                                const SchemaOptions& options, GrammarRules& rules) {
   static const Json anything = Json::object();
   const std::string name = print(known.name);
   if (notation.pieces.has_plain_names && !schema::is_plain_name(known.name)) {
@@ -42,68 +39,65 @@ Result<std::string> arguments_of(const Json& tool, const KnownTool& known, const
   return invalid(cat("the tool ", name, ": its parameters do not allow any object"));
 }
 
-// Returns GBNF for the rest of a thought, part by part.
-Result<std::vector<std::string>> rest_of_thought(const AnswerFormat& format,
-                                                 const std::vector<MarkToken>& marks,
-                                                 GrammarRules& rules) {
+// Returns the rest of a thought that has begun; empty if none has.
+Result<Expression> rest_of_thought(bool is_thinking, const AnswerFormat& format,
+                                   const std::vector<MarkToken>& marks, GrammarRules& rules) {
+  if (!is_thinking) return Expression();
   const std::string_view end = format.thoughts->end;
   schema::Languages languages;
-  KINGLET_ASSIGN(std::string text, schema::language_to_gbnf(schema::texts_without(end, languages),
-                                                            languages, {}, "thought", rules));
-  return std::vector{std::move(text), piece(end, marks), repeat(R"("\n")", 0, 2)};
+  KINGLET_ASSIGN(
+      const Expression text,
+      schema::language_expression(schema::texts_without(end, languages), languages, {}, rules));
+  return sequence({text, piece(end, marks), repeat(literal("\n"), 0, 2)});
 }
 
 }  // namespace
 
-Result<std::string> grammar_of_calls(const CallRules& given, bool is_thinking) {
+Result<Grammar> grammar_of_calls(const CallRules& given, bool is_thinking) {
   const CallNotation& pieces = *given.format.calls.notation;
   const auto piece_of = [&](std::string_view text) { return piece(text, given.marks); };
   const Notation notation{pieces, given.marks};
   GrammarRules rules;
   if (pieces.has_python_strings) {
     std::string character(schema::kAnyJsonCharacter);
-    rules.define("char", character.erase(character.find('/'), 1));
+    character.erase(character.find('/'), 1);
+    rules.define(schema::CommonRule::character, gbnf_expression(character));
   }
-  const std::string id = repeat("[a-zA-Z0-9]", 9, 9);
-  std::vector<std::string> calls;
+  const Expression id = repeat(one_of({{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}), 9, 9);
+  std::vector<Expression> calls;
   for (size_t i = 0; i < given.known.size(); ++i) {
     if (given.options.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
-    KINGLET_ASSIGN(std::string arguments, arguments_of(given.tools.as_array()[i], given.known[i],
-                                                       notation, given.options, rules));
+    KINGLET_ASSIGN(
+        const Expression arguments,
+        arguments_of(given.tools.as_array()[i], given.known[i], notation, given.options, rules));
     const std::string name = print(given.known[i].name);
-    std::vector<std::string> call = {literal(name.substr(1, name.size() - 2))};
-    if (!pieces.id_mark.empty()) call.insert(call.end(), {piece_of(pieces.id_mark), id});
-    call.insert(call.end(), {piece_of(pieces.name_end), std::move(arguments)});
-    calls.push_back(sequence(call));
+    const Expression marked_id =
+        pieces.id_mark.empty() ? Expression() : sequence({piece_of(pieces.id_mark), id});
+    calls.push_back(sequence({literal(name.substr(1, name.size() - 2)), marked_id,
+                              piece_of(pieces.name_end), arguments}));
   }
-  std::string call = rules.add("call", alternatives(calls));
+  Expression call = rules.add(alternatives(calls));
   if (!pieces.id_member.empty()) {
-    const std::string member = sequence({literal(pieces.id_member), id, literal("\"")});
+    const Expression member = sequence({literal(pieces.id_member), id, literal("\"")});
     call = sequence({call, repeat(member, 0, 1)});
   }
-  std::vector<std::string> parts;
-  if (is_thinking) {
-    KINGLET_ASSIGN(parts, rest_of_thought(given.format, given.marks, rules));
-  }
-  parts.insert(parts.end(), {piece_of(pieces.begin), call});
+  Expression others;
   if (given.may_be_several && !pieces.between.empty()) {
-    parts.push_back(repeat(sequence({piece_of(pieces.between), call}), 0, schema::kUnlimited));
+    others = repeat(sequence({piece_of(pieces.between), call}), 0, kUnlimited);
   }
-  parts.push_back(piece_of(pieces.end));
-  return rules.grammar(sequence(parts));
+  KINGLET_ASSIGN(const Expression thought,
+                 rest_of_thought(is_thinking, given.format, given.marks, rules));
+  return rules.grammar(
+      sequence({thought, piece_of(pieces.begin), call, others, piece_of(pieces.end)}));
 }
 
-Result<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
-                                      const std::vector<MarkToken>& marks, bool is_thinking,
-                                      const SchemaOptions& options) {
+Result<Grammar> grammar_of_answer(const Json& schema, const AnswerFormat& format,
+                                  const std::vector<MarkToken>& marks, bool is_thinking,
+                                  const SchemaOptions& options) {
   GrammarRules rules;
-  std::vector<std::string> parts;
-  if (is_thinking) {
-    KINGLET_ASSIGN(parts, rest_of_thought(format, marks, rules));
-  }
-  KINGLET_ASSIGN(std::string answer, schema::schema_to_gbnf(schema, rules, options));
-  parts.push_back(std::move(answer));
-  return rules.grammar(sequence(parts));
+  KINGLET_ASSIGN(const Expression thought, rest_of_thought(is_thinking, format, marks, rules));
+  KINGLET_ASSIGN(const Expression answer, schema::schema_expression(schema, rules, options));
+  return rules.grammar(sequence({thought, answer}));
 }
 
 }  // namespace kinglet

@@ -32,12 +32,13 @@ struct CallRules {
 
 // Returns the grammar of one call or more. `is_thinking`: the prompt has begun a thought, and the
 // rest of the thought comes first. ErrorCode::invalid_argument names the tool, the place in its
-// schema, and what is not supported or cannot be written in the notation.
-Result<std::string> grammar_of_calls(const CallRules& rules, bool is_thinking);
+// schema, and what is not supported or cannot be written in the notation; other errors are those of
+// Grammar::compile().
+Result<Grammar> grammar_of_calls(const CallRules& rules, bool is_thinking);
 
 // Returns the grammar of a schema, see grammar_of_schema(). `is_thinking`: as above.
-Result<std::string> grammar_of_answer(const Json& schema, const AnswerFormat& format,
-                                      const std::vector<MarkToken>& marks, bool is_thinking,
-                                      const SchemaOptions& options = {});
+Result<Grammar> grammar_of_answer(const Json& schema, const AnswerFormat& format,
+                                  const std::vector<MarkToken>& marks, bool is_thinking,
+                                  const SchemaOptions& options = {});
 
 }  // namespace kinglet

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "schema/gbnf.h"
+#include "grammar/expression.h"
 #include "schema/numbers.h"
 #include "schema/text_tree.h"
 
@@ -63,9 +63,9 @@ std::vector<std::string_view> implied_types(const PlainSchema& schema) {
 
 }  // namespace
 
-Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules,
-                                   const SchemaOptions& options) {
-  KINGLET_ASSIGN(std::string root,
+Result<Expression> schema_expression(const Json& schema, GrammarRules& rules,
+                                     const SchemaOptions& options) {
+  KINGLET_ASSIGN(Expression root,
                  SchemaCompiler(schema, Notation::json(), rules, options).compile());
   if (!root.empty()) return root;
   Refusal refusal;
@@ -85,43 +85,43 @@ SchemaCompiler::SchemaCompiler(const Json& schema, const Notation& notation, Gra
       resolver_(schema, refusal_),
       quoted_(quoted_spellings(notation, languages_)) {}
 
-Result<std::string> SchemaCompiler::compile() {
+Result<Expression> SchemaCompiler::compile() {
   check_size(schema_, refusal_);
-  std::string compiled = convert({&schema_}, "#");
+  Expression compiled = convert({&schema_}, "#");
   check_work();
   if (refusal_.is_set()) return refusal_.error();
   return compiled;
 }
 
-Result<std::string> SchemaCompiler::compile_arguments(const std::vector<std::string>& texts) {
+Result<Expression> SchemaCompiler::compile_arguments(const std::vector<std::string>& texts) {
   place_ = Place::arguments;
   text_names_ = {texts.begin(), texts.end()};
   return compile();
 }
 
-std::string SchemaCompiler::refuse(std::string_view at, std::string_view message) {
+Expression SchemaCompiler::refuse(std::string_view at, std::string_view message) {
   refusal_.set(at, message);
   return {};
 }
 
-std::string SchemaCompiler::convert(Schema schema, std::string_view at) {
+Expression SchemaCompiler::convert(Schema schema, std::string_view at) {
   if (depth_ == kMaxSchemaDepth) refuse_depth(at, refusal_);
   if (refusal_.is_set()) return {};
   constexpr size_t kSteps = 100;
   refusal_.count(kSteps);
   const CheckedSchema checked = check_schema(schema, at, refusal_);
   ++depth_;
-  std::string found = convert_checked(checked, schema, at);
+  Expression found = convert_checked(checked, schema, at);
   --depth_;
   return found;
 }
 
 // Converts a value inside another one.
-std::string SchemaCompiler::convert_inside(Place place, Schema schema, std::string_view at) {
+Expression SchemaCompiler::convert_inside(Place place, Schema schema, std::string_view at) {
   const Place outer_place = std::exchange(place_, place);
   const size_t outer_level = std::exchange(level_, std::min(level_ + 1, n_levels_));
   auto outer_open = std::exchange(open_, {});
-  std::string found = convert_once(schema, at);
+  Expression found = convert_once(schema, at);
   place_ = outer_place;
   level_ = outer_level;
   open_ = std::move(outer_open);
@@ -130,36 +130,36 @@ std::string SchemaCompiler::convert_inside(Place place, Schema schema, std::stri
 
 // Schemas that several alternatives share are converted once: otherwise, their number could double
 // from level to level. Where references do not end a circle, a schema in it becomes a rule.
-std::string SchemaCompiler::convert_once(Schema schema, std::string_view at) {
+Expression SchemaCompiler::convert_once(Schema schema, std::string_view at) {
   constexpr int kMostOpen = 2;
   const void* key = schema.json;
   if (schema.json == nullptr) key = schema.merged;
   Inside& inside = inside_[{key, place_, level_}];
-  if (!inside.gbnf.empty() || inside.is_empty) return inside.gbnf;
+  if (!inside.converted.empty() || inside.is_empty) return inside.converted;
   if (inside.n_open == kMostOpen) {
-    if (inside.rule.empty()) inside.rule = rules_.new_name(at);
+    if (inside.rule.empty()) inside.rule = rules_.declare();
     return inside.rule;
   }
   ++inside.n_open;
-  std::string gbnf = convert(schema, at);
+  Expression converted = convert(schema, at);
   --inside.n_open;
-  if (!inside.rule.empty() && inside.gbnf.empty()) {
-    if (gbnf.empty()) return refuse(at, kNoValue);
-    rules_.define(inside.rule, std::move(gbnf));
-    gbnf = inside.rule;
+  if (!inside.rule.empty() && inside.converted.empty()) {
+    if (converted.empty()) return refuse(at, kNoValue);
+    rules_.define(inside.rule, std::move(converted));
+    converted = inside.rule;
   }
-  inside.is_empty = gbnf.empty() && inside.n_open == 0;
-  inside.gbnf = std::move(gbnf);
-  return inside.gbnf;
+  inside.is_empty = converted.empty() && inside.n_open == 0;
+  inside.converted = std::move(converted);
+  return inside.converted;
 }
 
-std::string SchemaCompiler::convert_checked(const CheckedSchema& checked, Schema schema,
-                                            std::string_view at) {
+Expression SchemaCompiler::convert_checked(const CheckedSchema& checked, Schema schema,
+                                           std::string_view at) {
   const auto is_only = [&](std::string_view keyword) {
     return schema.json != nullptr && checked.keywords.size() == 1 && checked.keywords[0] == keyword;
   };
   if (is_only("$ref")) return reference(*schema.json->find("$ref"), at);
-  std::vector<std::string> parts;
+  std::vector<Expression> parts;
   if (is_only("anyOf")) {
     const PlainSchema combination = {{{"anyOf", {schema.json->find("anyOf")}}}};
     for (const Schema& branch : list_of(combination, "anyOf", at, refusal_)) {
@@ -174,7 +174,7 @@ std::string SchemaCompiler::convert_checked(const CheckedSchema& checked, Schema
 }
 
 // Makes a rule for the schema that is referred to. The rule may refer to itself.
-std::string SchemaCompiler::reference(const Json& reference, std::string_view at) {
+Expression SchemaCompiler::reference(const Json& reference, std::string_view at) {
   const Schema target = resolver_.resolve(reference, at);
   if (refusal_.is_set()) return {};
   const std::string& pointer = reference.as_string();
@@ -187,43 +187,42 @@ std::string SchemaCompiler::reference(const Json& reference, std::string_view at
     known.is_used = true;
     return known.rule;
   }
-  known.rule = rules_.new_name(pointer);
+  known.rule = rules_.declare();
   open_.insert(key);
-  std::string body = convert(target, pointer);
+  Expression body = convert(target, pointer);
   open_.erase(key);
   if (!body.empty()) {
     rules_.define(known.rule, std::move(body));
   } else if (known.is_used) {
     refuse(pointer, kNoValue);
   } else {
-    rules_.drop(known.rule);
     empty_references_.insert(key);
     return {};
   }
   return known.rule;
 }
 
-std::string SchemaCompiler::plain(const PlainSchema& schema, std::string_view at) {
+Expression SchemaCompiler::plain(const PlainSchema& schema, std::string_view at) {
   if (schema.has("enum")) return enumeration(schema, at);
   if (schema.keywords.empty()) return anything(at);
   const Names types = schema.has("type") ? types_of(schema, at, refusal_) : implied_types(schema);
   const bool has_number = std::find(types.begin(), types.end(), "number") != types.end();
-  std::vector<std::string> parts;
+  std::vector<Expression> parts;
   for (const std::string_view type : types) {
     if (type != "integer" || !has_number) parts.push_back(of_type(type, schema, at));
   }
   return alternatives(parts);
 }
 
-std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& schema,
-                                    std::string_view at) {
+Expression SchemaCompiler::of_type(std::string_view type, const PlainSchema& schema,
+                                   std::string_view at) {
   if (refusal_.is_set()) return {};
   if (type == "object") return object(schema, at);
   if (place_ == Place::arguments) return {};
   if (type == "array") return list(schema, at);
   if (type == "string") return string(schema, place_ == Place::text, at);
   if (type == "integer" || type == "number") return number(type, schema, at);
-  std::vector<std::string> words;
+  std::vector<Expression> words;
   for (const char* name : {"null", "true", "false"}) {
     if ((std::string_view(name) == "null") != (type == "null")) continue;
     const std::vector<Content> excluded = list_of(schema, kNotEnum, at, refusal_);
@@ -236,32 +235,27 @@ std::string SchemaCompiler::of_type(std::string_view type, const PlainSchema& sc
   return alternatives(words);
 }
 
-std::string SchemaCompiler::enumeration(const PlainSchema& schema, std::string_view at) {
+Expression SchemaCompiler::enumeration(const PlainSchema& schema, std::string_view at) {
   if (place_ == Place::arguments) return {};
+  const std::vector<const Json*> values = enumerated(schema, at);
+  // Many texts have a tree: few of them can go on at each step.
+  constexpr size_t kFew = 64;
+  const bool has_tree = values.size() > kFew && notation_.is_json && !is_indented();
   std::vector<std::string> texts;
-  const bool are_literals = notation_.is_json && !is_indented();
-  for (const Json* value : enumerated(schema, at)) {
-    texts.push_back(are_literals ? print(*value) : spelled(*value, place_ == Place::text, at));
-    if (texts.back().size() > kLongestValue) {
-      return refuse(at, cat("a value of \"enum\" or \"const\" has ", texts.back().size(),
+  std::vector<Expression> branches;
+  for (const Json* value : values) {
+    std::string text = print(*value);
+    if (text.size() > kLongestValue) {
+      return refuse(at, cat("a value of \"enum\" or \"const\" has ", text.size(),
                             " bytes, expected at most ", kLongestValue));
     }
+    if (has_tree) {
+      texts.push_back(std::move(text));
+    } else {
+      branches.push_back(spelled(*value, place_ == Place::text, at));
+    }
   }
-  return as_rule(are_literals ? one_of_texts(std::move(texts), at) : alternatives(texts), at);
-}
-
-// Returns what is long as a rule, so that it is in the grammar once.
-std::string SchemaCompiler::as_rule(const std::string& text, std::string_view at) {
-  constexpr size_t kLong = 200;
-  return text.size() > kLong ? rules_.add(at, text) : text;
-}
-
-// Matches one of the texts. Those of many have a tree: few of them can go on at each step.
-std::string SchemaCompiler::one_of_texts(std::vector<std::string> texts, std::string_view at) {
-  constexpr size_t kFew = 64;
-  if (texts.size() > kFew) return tree_of_texts(std::move(texts), at, rules_);
-  for (std::string& text : texts) text = literal(text);
-  return alternatives(texts);
+  return rules_.shared(has_tree ? tree_of_texts(std::move(texts), rules_) : alternatives(branches));
 }
 
 // Returns the values of "enum" that the other keywords allow.
@@ -287,8 +281,8 @@ bool SchemaCompiler::allows_number(const PlainSchema& schema, const Json& value,
   return false;
 }
 
-// Returns GBNF for the value; empty if it cannot be written as a text.
-std::string SchemaCompiler::spelled(const Json& value, bool is_text, std::string_view at) {
+// Returns an expression of the value; empty if it cannot be written as a text.
+Expression SchemaCompiler::spelled(const Json& value, bool is_text, std::string_view at) {
   if (is_indented()) {
     std::string lines;
     for (const char c : print(value, std::string(indent_, ' '))) {
@@ -307,9 +301,9 @@ std::string SchemaCompiler::spelled(const Json& value, bool is_text, std::string
   return value.is_number() ? literal(value.spelling()) : word(print(value), notation_);
 }
 
-std::string SchemaCompiler::spelled_string(std::string_view text, bool is_text,
-                                           std::string_view at) {
-  std::vector<std::string> parts;
+Expression SchemaCompiler::spelled_string(std::string_view text, bool is_text,
+                                          std::string_view at) {
+  std::vector<Expression> parts;
   for (const Spelling& spelling : spellings(is_text)) {
     const bool can_hold =
         spelling.language == nullptr || languages_.contains(spelling.language, text);
@@ -321,10 +315,10 @@ std::string SchemaCompiler::spelled_string(std::string_view text, bool is_text,
 }
 
 // Writes a list or an object.
-std::string SchemaCompiler::spelled_parts(const Json& value, std::string_view at) {
+Expression SchemaCompiler::spelled_parts(const Json& value, std::string_view at) {
   const bool is_list = value.is_array();
-  std::vector<std::string> parts = {literal(is_list ? "[" : "{")};
-  const auto add = [&](std::string part) {
+  std::vector<Expression> parts = {literal(is_list ? "[" : "{")};
+  const auto add = [&](Expression part) {
     if (parts.size() > 1) parts.push_back(comma());
     parts.push_back(std::move(part));
   };
@@ -332,8 +326,8 @@ std::string SchemaCompiler::spelled_parts(const Json& value, std::string_view at
     for (const Json& item : value.as_array()) add(spelled(item, false, at));
   } else {
     for (const auto& [name, item] : value.as_object()) {
-      std::string text = spelled(item, false, at);
-      std::vector<std::string> member = key(name, at);
+      Expression text = spelled(item, false, at);
+      std::vector<Expression> member = key(name, at);
       member.push_back(std::move(text));
       add(sequence(member));
     }
@@ -343,11 +337,11 @@ std::string SchemaCompiler::spelled_parts(const Json& value, std::string_view at
 }
 
 // Puts brackets around `inside`. If lines are indented, `inside` has its own line.
-std::string SchemaCompiler::enclosed(char open, const std::string& inside, char close,
-                                     bool may_be_empty) const {
-  std::string empty = literal(std::string{open, close});
+Expression SchemaCompiler::enclosed(char open, const Expression& inside, char close,
+                                    bool may_be_empty) const {
+  const Expression empty = literal(std::string{open, close});
   if (inside.empty()) return empty;
-  const std::string full =
+  const Expression full =
       sequence({literal(open + line_break(1)), inside, literal(line_break(0) + close)});
   return may_be_empty ? alternatives({empty, full}) : full;
 }
@@ -359,48 +353,47 @@ std::string SchemaCompiler::line_break(size_t n_deeper) const {
 }
 
 // Returns the separator between members.
-std::string SchemaCompiler::comma() const {
+Expression SchemaCompiler::comma() const {
   return literal(is_indented() ? cat(",", line_break(1)) : notation_.pieces.separator);
 }
 
-std::string SchemaCompiler::colon() const {
+Expression SchemaCompiler::colon() const {
   return literal(is_indented() ? ": " : notation_.pieces.colon);
 }
 
-std::string SchemaCompiler::anything(std::string_view at) {
+Expression SchemaCompiler::anything(std::string_view at) {
   if (place_ == Place::arguments) return object({}, at);
   // Any text is possible, because the argument is read as a value or else as a string.
   const bool is_text = notation_.has_texts() && place_ != Place::value;
   return is_text ? string({}, true, at) : any_value();
 }
 
-std::string SchemaCompiler::any_value() {
-  const std::string key = cat(level_, " value");
-  if (const auto known = rule_names_.find(key); known != rule_names_.end()) return known->second;
-  const std::string name = rules_.new_name("value");
-  rule_names_.emplace(key, name);
+Expression SchemaCompiler::any_value() {
+  Expression& known = any_values_[level_];
+  if (!known.empty()) return known;
+  const Expression value = known = rules_.declare();
   const size_t level = std::exchange(level_, std::min(level_ + 1, n_levels_));
-  const std::string inner = any_value();
+  const Expression inner = any_value();
   level_ = level;
-  const auto several = [&](const std::string& item) {
+  const auto several = [&](const Expression& item) {
     return sequence({item, repeat(sequence({comma(), item}), 0, kUnlimited)});
   };
-  std::vector<std::string> member = any_key(languages_.any_text(), false, "#");
+  std::vector<Expression> member = any_key(languages_.any_text(), false, "#");
   member.push_back(inner);
-  const std::string pair = rules_.add("pair", sequence(member));
-  std::vector<std::string> kinds;
-  kinds.push_back(rules_.add("object", enclosed('{', several(pair), '}', true)));
-  kinds.push_back(rules_.add("array", enclosed('[', several(inner), ']', true)));
+  const Expression pair = rules_.add(sequence(member));
+  std::vector<Expression> kinds;
+  kinds.push_back(rules_.add(enclosed('{', several(pair), '}', true)));
+  kinds.push_back(rules_.add(enclosed('[', several(inner), ']', true)));
   for (const Spelling& spelling : quoted_) kinds.push_back(any_text(spelling));
-  kinds.push_back(rules_.common("number"));
-  for (const char* value : {"true", "false", "null"}) kinds.push_back(word(value, notation_));
-  rules_.define(name, alternatives(kinds));
-  return name;
+  kinds.push_back(rules_.common(CommonRule::number));
+  for (const char* name : {"true", "false", "null"}) kinds.push_back(word(name, notation_));
+  rules_.define(value, alternatives(kinds));
+  return value;
 }
 
 // Converts numbers. Those of "not enum" are the borders of parts.
-std::string SchemaCompiler::number(std::string_view type, const PlainSchema& schema,
-                                   std::string_view at) {
+Expression SchemaCompiler::number(std::string_view type, const PlainSchema& schema,
+                                  std::string_view at) {
   NumberRange range = number_range(schema, at, refusal_);
   range.is_whole = type == "integer";
   range.not_steps = texts_of(schema, kNotMultipleOf, at, refusal_);
@@ -411,21 +404,21 @@ std::string SchemaCompiler::number(std::string_view type, const PlainSchema& sch
   }
   if (holes.empty() && !range.least && !range.most && range.step.empty() &&
       range.not_steps.empty()) {
-    return rules_.common(type);
+    return rules_.common(range.is_whole ? CommonRule::integer : CommonRule::number);
   }
   constexpr size_t kStepsOfHole = 100;
   refusal_.count(kStepsOfHole * holes.size());
   if (refusal_.is_set()) return {};
   std::sort(holes.begin(), holes.end(),
             [](const Json* a, const Json* b) { return a->as_double() < b->as_double(); });
-  std::vector<std::string> parts;
+  std::vector<Expression> parts;
   const auto add = [&](const NumberRange& part) {
     constexpr size_t kSteps = 500;
     refusal_.count(kSteps);
     if (refusal_.is_set()) return;
-    const auto numbers = numbers_to_gbnf(part, at, rules_);
+    const auto numbers = numbers_expression(part, rules_);
     if (!numbers.ok()) refusal_.set(at, kOfNumbers, numbers.error());
-    if (numbers.ok() && !numbers.value().empty()) parts.push_back(rules_.add(at, numbers.value()));
+    if (numbers.ok() && !numbers.value().empty()) parts.push_back(rules_.add(numbers.value()));
   };
   for (const Json* hole : holes) {
     if (refusal_.is_set()) return {};

@@ -1,4 +1,4 @@
-// Converts one schema to GBNF.
+// Converts one schema to the rules of a grammar.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@
 
 namespace kinglet::schema {
 
-// Returns GBNF for the JSON texts that are valid under the schema: see grammar_of_schema().
-Result<std::string> schema_to_gbnf(const Json& schema, GrammarRules& rules,
-                                   const SchemaOptions& options);
+// Returns an expression of the JSON texts that are valid under the schema: see grammar_of_schema().
+Result<Expression> schema_expression(const Json& schema, GrammarRules& rules,
+                                     const SchemaOptions& options);
 
-// Functions that return GBNF return an empty text if no value is valid.
+// Expressions are empty where no value is valid.
 class SchemaCompiler {
  public:
   // `indent` is only for JSON.
@@ -35,10 +35,10 @@ class SchemaCompiler {
                  const SchemaOptions& options);
 
   // Converts values.
-  Result<std::string> compile();
+  Result<Expression> compile();
 
   // Converts the arguments of a call, which are an object. Those named in `texts` are strings.
-  Result<std::string> compile_arguments(const std::vector<std::string>& texts);
+  Result<Expression> compile_arguments(const std::vector<std::string>& texts);
 
  private:
   // What is being written: the arguments of a call, one argument that is a string, one argument
@@ -96,9 +96,9 @@ class SchemaCompiler {
     }
   };
   struct Inside {
-    int n_open = 0;    // how often it is being converted
-    std::string rule;  // the name of its rule, if it contains itself
-    std::string gbnf;
+    int n_open = 0;   // how often it is being converted
+    Expression rule;  // if it contains itself
+    Expression converted;
     bool is_empty = false;  // no value is valid
   };
 
@@ -112,33 +112,31 @@ class SchemaCompiler {
   };
 
   struct Member {
-    std::string text;  // GBNF
+    Expression text;
     bool is_required;
   };
 
   // What is between the braces of an object.
   struct Members {
     const std::vector<Member>& declared;
-    const std::string& pair;  // any other property; empty: there are none
-    const std::string& some;  // one of the others that there must be; may be empty
+    const Expression& pair;  // any other property; empty: there are none
+    const Expression& some;  // one of the others that there must be; may be empty
     const Limits& limits;
     bool may_be_shuffled;
   };
 
-  // Refuses the schema, and returns an empty text.
-  std::string refuse(std::string_view at, std::string_view message);
+  // Refuses the schema, and returns an empty expression.
+  Expression refuse(std::string_view at, std::string_view message);
 
-  std::string convert(Schema schema, std::string_view at);
-  std::string convert_inside(Place place, Schema schema, std::string_view at);
-  std::string convert_once(Schema schema, std::string_view at);
-  std::string convert_checked(const CheckedSchema& checked, Schema schema, std::string_view at);
-  std::string reference(const Json& reference, std::string_view at);
-  std::string plain(const PlainSchema& schema, std::string_view at);
-  std::string of_type(std::string_view type, const PlainSchema& schema, std::string_view at);
+  Expression convert(Schema schema, std::string_view at);
+  Expression convert_inside(Place place, Schema schema, std::string_view at);
+  Expression convert_once(Schema schema, std::string_view at);
+  Expression convert_checked(const CheckedSchema& checked, Schema schema, std::string_view at);
+  Expression reference(const Json& reference, std::string_view at);
+  Expression plain(const PlainSchema& schema, std::string_view at);
+  Expression of_type(std::string_view type, const PlainSchema& schema, std::string_view at);
 
-  std::string enumeration(const PlainSchema& schema, std::string_view at);
-  std::string one_of_texts(std::vector<std::string> texts, std::string_view at);
-  std::string as_rule(const std::string& text, std::string_view at);
+  Expression enumeration(const PlainSchema& schema, std::string_view at);
   std::vector<const Json*> enumerated(const PlainSchema& schema, std::string_view at);
   bool is_valid(Schema schema, const Json& value, std::string_view at);
   ValueRules rules_for_values(const PlainSchema& schema, std::string_view at);
@@ -148,59 +146,57 @@ class SchemaCompiler {
   bool allows_number(const PlainSchema& schema, const Json& value, std::string_view at);
   bool allows_list(const PlainSchema& schema, const Json::Array& items, std::string_view at);
   bool allows_object(ValueRules& rules, const Json& value, std::string_view at);
-  std::string spelled(const Json& value, bool is_text, std::string_view at);
-  std::string spelled_string(std::string_view text, bool is_text, std::string_view at);
-  std::string spelled_parts(const Json& value, std::string_view at);
+  Expression spelled(const Json& value, bool is_text, std::string_view at);
+  Expression spelled_string(std::string_view text, bool is_text, std::string_view at);
+  Expression spelled_parts(const Json& value, std::string_view at);
 
-  std::string object(const PlainSchema& schema, std::string_view at);
+  Expression object(const PlainSchema& schema, std::string_view at);
   void object_with_some(const PlainSchema& schema, std::span<const Content> left,
                         const OtherProperties* other, std::string_view at,
-                        std::vector<std::string>& objects);
-  std::string object_of(const PlainSchema& schema, const OtherProperties* some,
-                        std::string_view at);
+                        std::vector<Expression>& objects);
+  Expression object_of(const PlainSchema& schema, const OtherProperties* some, std::string_view at);
   PropertyNames names_of(Schema schema, std::string_view place);
   ObjectParts object_parts(const PlainSchema& schema, std::string_view at);
   PropertyNames property_names(const PlainSchema& schema, std::string_view at);
-  std::string property(std::string_view name, const ObjectParts& parts, std::string_view at);
-  std::string other_properties(const ObjectParts& parts, const OtherProperties* some,
-                               std::string_view at);
+  Expression property(std::string_view name, const ObjectParts& parts, std::string_view at);
+  Expression other_properties(const ObjectParts& parts, const OtherProperties* some,
+                              std::string_view at);
   void check_name(std::string_view name, std::string_view at);
-  std::string pair(const Language* names, Schema schema, std::string_view at);
-  std::string braces(const Members& parts, std::string_view at);
-  std::string shuffled_members(const std::vector<Member>& members, const std::string& pair,
-                               std::string_view at);
-  std::string counted_members(const std::vector<Member>& members, const std::string& pair,
-                              const Limits& limits, std::string_view at);
-  std::vector<std::string> key(std::string_view name, std::string_view at);
-  std::vector<std::string> any_key(const Language* names, bool is_argument, std::string_view at);
-  std::string member(std::vector<std::string> key, std::string value) const;
+  Expression pair(const Language* names, Schema schema, std::string_view at);
+  Expression braces(const Members& parts, std::string_view at);
+  Expression shuffled_members(const std::vector<Member>& members, const Expression& pair);
+  Expression counted_members(const std::vector<Member>& members, const Expression& pair,
+                             const Limits& limits, std::string_view at);
+  std::vector<Expression> key(std::string_view name, std::string_view at);
+  std::vector<Expression> any_key(const Language* names, bool is_argument, std::string_view at);
+  Expression member(std::vector<Expression> key, Expression value) const;
 
-  std::string anything(std::string_view at);
-  std::string any_value();
-  std::string list(const PlainSchema& schema, std::string_view at);
-  std::string plain_list(const ListParts& parts, std::string_view at);
-  std::string counted_list(const PlainSchema& schema, const ListParts& parts, std::string_view at);
-  std::string unique_list(const std::vector<Json>& values, const ListParts& parts,
-                          std::string_view at);
+  Expression anything(std::string_view at);
+  Expression any_value();
+  Expression list(const PlainSchema& schema, std::string_view at);
+  Expression plain_list(const ListParts& parts);
+  Expression counted_list(const PlainSchema& schema, const ListParts& parts, std::string_view at);
+  Expression unique_list(const std::vector<Json>& values, const ListParts& parts,
+                         std::string_view at);
   std::optional<std::vector<Json>> values_of(Schema schema, std::string_view at);
-  std::string brackets(const std::vector<std::string>& tuple, const std::string& item,
-                       uint64_t least, uint64_t most, std::string_view at);
-  std::string enclosed(char open, const std::string& inside, char close, bool may_be_empty) const;
+  Expression brackets(const std::vector<Expression>& tuple, const Expression& item, uint64_t least,
+                      uint64_t most);
+  Expression enclosed(char open, const Expression& inside, char close, bool may_be_empty) const;
 
-  std::string string(const PlainSchema& schema, bool is_text, std::string_view at);
-  std::string string_as(const Spelling& spelling, const PlainSchema& schema, std::string_view at);
-  std::string any_text(const Spelling& spelling);
-  std::string any_character(const Spelling& spelling);
+  Expression string(const PlainSchema& schema, bool is_text, std::string_view at);
+  Expression string_as(const Spelling& spelling, const PlainSchema& schema, std::string_view at);
+  Expression any_text(const Spelling& spelling);
+  Expression any_character(const Spelling& spelling);
   std::vector<std::string> patterns_of(const PlainSchema& schema, std::string_view at);
   const Language* texts(const PlainSchema& schema, std::string_view at);
   const Language* texts_of_any_length(const PlainSchema& schema, std::string_view at);
   const Language* pattern_texts(const std::string& pattern, std::string_view at);
-  std::string of_language(const Spelling& spelling, const Language* texts, std::string_view at);
+  Expression of_language(const Spelling& spelling, const Language* texts, std::string_view at);
   void count_pattern(std::string_view pattern);
   void refuse_pattern(std::string_view pattern, const Error& reason, std::string_view at);
   void check_work();
 
-  std::string number(std::string_view type, const PlainSchema& schema, std::string_view at);
+  Expression number(std::string_view type, const PlainSchema& schema, std::string_view at);
 
   // Whether the current value is a call's arguments in a notation of their own.
   bool are_tagged() const { return place_ == Place::arguments && notation_.has_arguments(); }
@@ -208,8 +204,8 @@ class SchemaCompiler {
 
   bool is_indented() const { return level_ < n_levels_; }
   std::string line_break(size_t n_deeper) const;
-  std::string comma() const;
-  std::string colon() const;
+  Expression comma() const;
+  Expression colon() const;
 
   const Json& schema_;
   const Notation& notation_;
@@ -224,12 +220,13 @@ class SchemaCompiler {
   std::vector<Spelling> unquoted_;
   std::unordered_set<std::string_view> text_names_;
   struct Reference {
-    std::string rule;
+    Expression rule;
     bool is_used = false;  // inside itself, or again
   };
   std::unordered_map<std::string, Reference> references_;
-  // Names of rules that were made for any value and for any text.
-  std::unordered_map<std::string, std::string> rule_names_;
+  // Rules for any value, by level, and for any text.
+  std::unordered_map<size_t, Expression> any_values_;
+  std::unordered_map<const Spelling*, Expression> any_texts_;
   std::unordered_set<std::string> empty_references_;  // for which no value is valid
   std::unordered_map<InsideKey, Inside, InsideHash> inside_;
   // By schema, and the canonical texts of lists, sorted, by list.

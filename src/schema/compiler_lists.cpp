@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "grammar/expression.h"
 #include "schema/compiler.h"
-#include "schema/gbnf.h"
 
 namespace kinglet::schema {
 namespace {
@@ -22,21 +22,20 @@ constexpr size_t kMostDifferent = 500;
 // Writes the rest of a list of different items, state by state.
 class Different {
  public:
-  Different(const std::vector<std::string>& items, uint64_t least, uint64_t most,
-            std::string separator, std::string_view at, GrammarRules& rules)
+  Different(const std::vector<Expression>& items, uint64_t least, uint64_t most,
+            Expression separator, GrammarRules& rules)
       : items_(items),
         least_(least),
         most_(std::min<uint64_t>(most, items.size())),
         separator_(std::move(separator)),
-        at_(at),
         rules_(rules) {}
 
   // Returns what may follow the items in `used`, a set of bits.
-  std::string shuffled(uint32_t used) {
-    std::string& known = shuffled_[used];
+  Expression shuffled(uint32_t used) {
+    Expression& known = shuffled_[used];
     if (!known.empty()) return known;
     const auto n = static_cast<uint64_t>(std::popcount(used));
-    std::vector<std::string> branches;
+    std::vector<Expression> branches;
     for (uint32_t i = 0; i < items_.size() && n < most_; ++i) {
       if ((used >> i & 1) == 0) branches.push_back(then(used == 0, i, shuffled(used | 1u << i)));
     }
@@ -44,12 +43,12 @@ class Different {
   }
 
   // Returns what may follow when the items from `next` on are left, and `n` have been written.
-  std::string in_order(size_t next, uint64_t n) {
+  Expression in_order(size_t next, uint64_t n) {
     const uint64_t counted =
         most_ == items_.size() ? std::min(n, std::max<uint64_t>(least_, 1)) : n;
-    std::string& known = in_order_[{next, counted}];
+    Expression& known = in_order_[{next, counted}];
     if (!known.empty()) return known;
-    std::vector<std::string> branches;
+    std::vector<Expression> branches;
     for (size_t i = next; i < items_.size() && n < most_; ++i) {
       if (n + (items_.size() - i) < least_) break;
       branches.push_back(then(n == 0, i, in_order(i + 1, n + 1)));
@@ -58,30 +57,30 @@ class Different {
   }
 
  private:
-  std::string then(bool is_first, size_t item, const std::string& rest) const {
-    return rest.empty() ? "" : sequence({is_first ? "" : separator_, items_[item], rest});
+  Expression then(bool is_first, size_t item, const Expression& rest) const {
+    return rest.empty() ? Expression()
+                        : sequence({is_first ? Expression() : separator_, items_[item], rest});
   }
 
   // Leaves out the empty list: brackets stand around it.
-  std::string state(std::vector<std::string>& branches, uint64_t n) {
-    if (n > 0 && n >= least_) branches.emplace_back(kEmptyText);
-    const std::string all = alternatives(branches);
-    return all.empty() || all == kEmptyText || n == 0 ? all : rules_.add(at_, all);
+  Expression state(std::vector<Expression>& branches, uint64_t n) {
+    if (n > 0 && n >= least_) branches.push_back(empty_text());
+    const Expression all = alternatives(branches);
+    return all.empty() || all == empty_text() || n == 0 ? all : rules_.add(all);
   }
 
-  const std::vector<std::string>& items_;
+  const std::vector<Expression>& items_;
   const uint64_t least_;
   const uint64_t most_;
-  const std::string separator_;
-  std::string_view at_;
+  const Expression separator_;
   GrammarRules& rules_;
-  std::map<uint32_t, std::string> shuffled_;
-  std::map<std::pair<size_t, uint64_t>, std::string> in_order_;
+  std::map<uint32_t, Expression> shuffled_;
+  std::map<std::pair<size_t, uint64_t>, Expression> in_order_;
 };
 
 }  // namespace
 
-std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at) {
+Expression SchemaCompiler::list(const PlainSchema& schema, std::string_view at) {
   static const Json anything = true;
   static const Json nothing = false;
   const auto [least, most] = limits_of(schema, "minItems", "maxItems", at, refusal_);
@@ -111,66 +110,66 @@ std::string SchemaCompiler::list(const PlainSchema& schema, std::string_view at)
     const auto values = values_of(parts.items, parts.items_at);
     if (values) return unique_list(*values, parts, at);
   }
-  return plain_list(parts, at);
+  return plain_list(parts);
 }
 
-std::string SchemaCompiler::plain_list(const ListParts& parts, std::string_view at) {
+Expression SchemaCompiler::plain_list(const ListParts& parts) {
   uint64_t most = parts.most;
-  std::vector<std::string> tuple;
+  std::vector<Expression> tuple;
   for (size_t i = 0; i < parts.prefix.size() && i < most; ++i) {
-    std::string text = convert_inside(Place::value, parts.prefix[i].first, parts.prefix[i].second);
+    Expression text = convert_inside(Place::value, parts.prefix[i].first, parts.prefix[i].second);
     if (text.empty()) {
       most = i;
     } else {
       tuple.push_back(std::move(text));
     }
   }
-  std::string item;
+  Expression item;
   if (most > tuple.size()) item = convert_inside(Place::value, parts.items, parts.items_at);
   if (item.empty()) most = std::min<uint64_t>(most, tuple.size());
   if (parts.least > most) return {};
-  return rules_.add(at, brackets(tuple, item, parts.least, most, at));
+  return rules_.add(brackets(tuple, item, parts.least, most));
 }
 
-std::string SchemaCompiler::brackets(const std::vector<std::string>& tuple, const std::string& item,
-                                     uint64_t least, uint64_t most, std::string_view at) {
+Expression SchemaCompiler::brackets(const std::vector<Expression>& tuple, const Expression& item,
+                                    uint64_t least, uint64_t most) {
   const auto others = [&](uint64_t n) {
-    if (item.empty()) return std::string();
-    return rules_.repeated(at, sequence({comma(), item}), least > n ? least - n : 0,
+    if (item.empty()) return Expression();
+    return rules_.repeated(sequence({comma(), item}), least > n ? least - n : 0,
                            most == kUnlimited ? kUnlimited : most - n);
   };
   if (tuple.empty()) {
-    const std::string inside = item.empty() ? "" : sequence({item, others(1)});
+    const Expression inside = item.empty() ? Expression() : sequence({item, others(1)});
     return enclosed('[', inside, ']', least == 0);
   }
-  std::string rest = others(tuple.size());
-  constexpr size_t kInOneRule = 16;  // otherwise, its text would be copied again and again
+  Expression rest = others(tuple.size());
+  constexpr size_t kInOneRule = 16;  // otherwise, sequences would be nested as deep as it is long
   for (size_t i = tuple.size(); i-- > 0;) {
-    if (i % kInOneRule == kInOneRule - 1 && !rest.empty()) rest = rules_.add(at, rest);
-    rest = sequence({i == 0 ? "" : comma(), tuple[i], rest});
+    if (i % kInOneRule == kInOneRule - 1 && !rest.empty()) rest = rules_.add(rest);
+    rest = sequence({i == 0 ? Expression() : comma(), tuple[i], rest});
     if (i > 0 && i >= least) rest = repeat(rest, 0, 1);
   }
   return enclosed('[', rest, ']', least == 0);
 }
 
 // Converts a list of different items that are all among these.
-std::string SchemaCompiler::unique_list(const std::vector<Json>& values, const ListParts& parts,
-                                        std::string_view at) {
+Expression SchemaCompiler::unique_list(const std::vector<Json>& values, const ListParts& parts,
+                                       std::string_view at) {
   if (parts.least > values.size() || parts.most < parts.least) return {};
-  std::vector<std::string> items;
+  std::vector<Expression> items;
   const size_t outer_level = std::exchange(level_, std::min(level_ + 1, n_levels_));
-  for (const Json& value : values) items.push_back(as_rule(spelled(value, false, at), at));
+  for (const Json& value : values) items.push_back(rules_.shared(spelled(value, false, at)));
   level_ = outer_level;
-  Different writer(items, parts.least, parts.most, comma(), at, rules_);
-  std::string inside;
+  Different writer(items, parts.least, parts.most, comma(), rules_);
+  Expression inside;
   if (items.size() <= kMostShuffledItems) {
     inside = writer.shuffled(0);
   } else {
     const uint64_t n_counted = parts.most < items.size() ? parts.most : parts.least + 1;
-    if (n_counted * items.size() > kMostStates) return plain_list(parts, at);
+    if (n_counted * items.size() > kMostStates) return plain_list(parts);
     inside = writer.in_order(0, 0);
   }
-  return rules_.add(at, enclosed('[', inside, ']', parts.least == 0));
+  return rules_.add(enclosed('[', inside, ']', parts.least == 0));
 }
 
 // Returns the values that the schema allows, if there are only a few.
@@ -215,8 +214,8 @@ std::optional<std::vector<Json>> SchemaCompiler::values_of(Schema schema, std::s
 
 // Converts a list with "contains": counts the items for which it is true, or if there are several,
 // those that have been true of an item.
-std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListParts& parts,
-                                         std::string_view at) {
+Expression SchemaCompiler::counted_list(const PlainSchema& schema, const ListParts& parts,
+                                        std::string_view at) {
   constexpr size_t kMostWanted = 4;
   const auto [given, most_hits] = limits_of(schema, "minContains", "maxContains", at, refusal_);
   const std::vector<Schema> wanted = list_of(schema, kContainsEach, at, refusal_);
@@ -237,10 +236,10 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
     return refuse(at, "\"contains\" is not supported in an array this long: lower \"maxItems\"");
   }
   // The items at a place: under none of the wanted schemas, and under each set of them.
-  std::map<uint64_t, std::vector<std::string>> kinds;
-  const auto kinds_at = [&](uint64_t place) -> const std::vector<std::string>& {
+  std::map<uint64_t, std::vector<Expression>> kinds;
+  const auto kinds_at = [&](uint64_t place) -> const std::vector<Expression>& {
     const auto key = static_cast<size_t>(std::min<uint64_t>(place, parts.prefix.size()));
-    std::vector<std::string>& known = kinds[key];
+    std::vector<Expression>& known = kinds[key];
     if (!known.empty()) return known;
     const bool is_in_prefix = key < parts.prefix.size();
     const Schema item = is_in_prefix ? parts.prefix[key].first : parts.items;
@@ -257,37 +256,37 @@ std::string SchemaCompiler::counted_list(const PlainSchema& schema, const ListPa
     return known;
   };
   // The rest of the list behind `n` items with `hits`, from the last state to the first.
-  std::map<std::pair<uint64_t, uint64_t>, std::string> rests;
+  std::map<std::pair<uint64_t, uint64_t>, Expression> rests;
   for (uint64_t n = n_items + 1; n-- > 0;) {
     for (uint64_t hits = n_hits + 1; hits-- > 0;) {
       if (refusal_.is_set()) return {};
       const bool is_end = n == n_items;
-      std::vector<std::string> branches;
-      if (n > 0 && n >= parts.least && hits >= least_hits) branches.emplace_back(kEmptyText);
-      std::vector<std::string> loops;
+      std::vector<Expression> branches;
+      if (n > 0 && n >= parts.least && hits >= least_hits) branches.push_back(empty_text());
+      std::vector<Expression> loops;
       for (uint64_t set = 0; set <= all && (!is_end || parts.most == kUnlimited); ++set) {
-        const std::string& item = kinds_at(n)[static_cast<size_t>(set)];
+        const Expression& item = kinds_at(n)[static_cast<size_t>(set)];
         const uint64_t more = is_one ? hits + set : hits | set;
         if (item.empty() || (is_limited && more > n_hits)) continue;
         const uint64_t counted = std::min(more, n_hits);
         if (is_end && counted == hits) {
           loops.push_back(item);
-        } else if (const std::string& rest = rests[{is_end ? n : n + 1, counted}]; !rest.empty()) {
-          branches.push_back(sequence({n == 0 ? "" : comma(), item, rest}));
+        } else if (const Expression& rest = rests[{is_end ? n : n + 1, counted}]; !rest.empty()) {
+          branches.push_back(sequence({n == 0 ? Expression() : comma(), item, rest}));
         }
       }
-      std::string rest = alternatives(branches);
+      Expression rest = alternatives(branches);
       if (rest.empty()) continue;
       if (!loops.empty()) {
         rest = sequence({repeat(sequence({comma(), alternatives(loops)}), 0, kUnlimited), rest});
       }
-      rests[{n, hits}] = n == 0 || rest == kEmptyText ? rest : rules_.add(at, rest);
+      rests[{n, hits}] = n == 0 || rest == empty_text() ? rest : rules_.add(rest);
     }
   }
-  const std::string inside = rests[{0, 0}];
+  const Expression inside = rests[{0, 0}];
   const bool may_be_empty = parts.least == 0 && least_hits == 0;
   if (inside.empty() && !may_be_empty) return {};
-  return rules_.add(at, enclosed('[', inside, ']', may_be_empty));
+  return rules_.add(enclosed('[', inside, ']', may_be_empty));
 }
 
 }  // namespace kinglet::schema

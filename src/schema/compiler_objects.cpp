@@ -4,8 +4,8 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
+#include "grammar/expression.h"
 #include "schema/compiler.h"
-#include "schema/gbnf.h"
 #include "schema/other_names.h"
 #include "text/character_map.h"
 
@@ -45,12 +45,12 @@ bool allows_some(const std::vector<Property>& properties) {
 
 }  // namespace
 
-std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
+Expression SchemaCompiler::object(const PlainSchema& schema, std::string_view at) {
   const std::vector<Content> some = list_of(schema, kSomeProperty, at, refusal_);
   if (some.empty()) return object_of(schema, nullptr, at);
   PlainSchema rest = schema;
   rest.remove(kSomeProperty);
-  std::vector<std::string> objects;
+  std::vector<Expression> objects;
   object_with_some(rest, some, nullptr, at, objects);
   return alternatives(objects);
 }
@@ -59,7 +59,7 @@ std::string SchemaCompiler::object(const PlainSchema& schema, std::string_view a
 // that is named has the value, or `other` does.
 void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const Content> left,
                                       const OtherProperties* other, std::string_view at,
-                                      std::vector<std::string>& objects) {
+                                      std::vector<Expression>& objects) {
   constexpr size_t kMostObjects = 100;
   if (objects.size() > kMostObjects)
     refuse(at, cat("its properties combine in more than ", kMostObjects, " ways"));
@@ -85,8 +85,8 @@ void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const
 }
 
 // `some`: of these properties, the object must have one that it does not declare.
-std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProperties* some,
-                                      std::string_view at) {
+Expression SchemaCompiler::object_of(const PlainSchema& schema, const OtherProperties* some,
+                                     std::string_view at) {
   constexpr size_t kSteps = 200;
   refusal_.count(kSteps);
   ObjectParts parts = object_parts(schema, at);
@@ -95,24 +95,24 @@ std::string SchemaCompiler::object_of(const PlainSchema& schema, const OtherProp
     refusal_.count(1 + parts.patterns.size() * (1 + name.size()));
     if (refusal_.is_set()) return {};
     const bool is_required = parts.required.contains(name);
-    std::string value = property(name, parts, at);
+    Expression value = property(name, parts, at);
     if (value.empty() && is_required) return {};
     if (value.empty()) continue;
     const std::string place = below(at, name);
-    const std::string text = member(key(name, place), std::move(value));
-    members.push_back({rules_.add(place, text), is_required});
+    const Expression text = member(key(name, place), std::move(value));
+    members.push_back({rules_.add(text), is_required});
   }
-  std::string pair = other_properties(parts, nullptr, at);
+  Expression pair = other_properties(parts, nullptr, at);
   const bool needs_more = some != nullptr || (pair.empty() && parts.limits.least > members.size());
   if (parts.is_narrowed && needs_more) {
     parts.is_open = true;
     if (some == nullptr) parts.limits.most = std::min(parts.limits.most, parts.limits.least);
     pair = other_properties(parts, nullptr, at);
   }
-  const std::string one = some == nullptr ? "" : other_properties(parts, some, at);
+  const Expression one = some == nullptr ? Expression() : other_properties(parts, some, at);
   if (some != nullptr && one.empty()) return {};
-  const std::string written = braces({members, pair, one, parts.limits, parts.is_combined}, at);
-  return written.empty() ? "" : rules_.add(at, written);
+  const Expression written = braces({members, pair, one, parts.limits, parts.is_combined}, at);
+  return written.empty() ? Expression() : rules_.add(written);
 }
 
 SchemaCompiler::ObjectParts SchemaCompiler::object_parts(const PlainSchema& schema,
@@ -194,8 +194,8 @@ SchemaCompiler::PropertyNames SchemaCompiler::names_of(Schema schema, std::strin
 }
 
 // Converts the value of a property whose name is known.
-std::string SchemaCompiler::property(std::string_view name, const ObjectParts& parts,
-                                     std::string_view at) {
+Expression SchemaCompiler::property(std::string_view name, const ObjectParts& parts,
+                                    std::string_view at) {
   const auto may_be_named = [&](const Language* names) {
     return names == languages_.any_text() || languages_.contains(names, name);
   };
@@ -225,8 +225,8 @@ std::string SchemaCompiler::property(std::string_view name, const ObjectParts& p
 
 // Converts the properties that are not declared by name, or only `some` of them; empty if there can
 // be none.
-std::string SchemaCompiler::other_properties(const ObjectParts& parts, const OtherProperties* some,
-                                             std::string_view at) {
+Expression SchemaCompiler::other_properties(const ObjectParts& parts, const OtherProperties* some,
+                                            std::string_view at) {
   std::vector<OtherProperties> kinds = parts.patterns;
   if (parts.is_open) {
     kinds.push_back({parts.names.language, parts.undeclared, below(at, "additionalProperties")});
@@ -234,14 +234,14 @@ std::string SchemaCompiler::other_properties(const ObjectParts& parts, const Oth
   const bool is_plain =
       notation_.is_json && parts.patterns.empty() && parts.names.language == languages_.any_text();
   if (is_plain && parts.is_open && some == nullptr) {
-    std::string value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
+    Expression value = convert_inside(Place::value, kinds[0].schema, kinds[0].at);
     if (value.empty()) return {};
     for (const std::string_view declared : parts.declared) check_name(declared, at);
     if (refusal_.is_set()) return {};
-    const std::string name = other_names(parts.declared, below(at, "name"), rules_);
-    return rules_.add(below(at, "pair"), member({name, colon()}, std::move(value)));
+    const Expression name = other_names(parts.declared, rules_);
+    return rules_.add(member({name, colon()}, std::move(value)));
   }
-  std::vector<std::string> pairs;
+  std::vector<Expression> pairs;
   for (size_t i = 0; i < kinds.size(); ++i) {
     const OtherProperties& kind = kinds[i];
     Languages::Parts taken;
@@ -274,16 +274,16 @@ void SchemaCompiler::check_name(std::string_view name, std::string_view at) {
 }
 
 // Converts a property with any of these names.
-std::string SchemaCompiler::pair(const Language* names, Schema schema, std::string_view at) {
-  std::string value = convert_inside(are_tagged() ? Place::argument : Place::value, schema, at);
+Expression SchemaCompiler::pair(const Language* names, Schema schema, std::string_view at) {
+  Expression value = convert_inside(are_tagged() ? Place::argument : Place::value, schema, at);
   if (value.empty()) return {};
-  std::vector<std::string> begin = any_key(names, are_tagged(), at);
+  std::vector<Expression> begin = any_key(names, are_tagged(), at);
   if (begin.empty()) return {};
-  return rules_.add(below(at, "pair"), member(std::move(begin), std::move(value)));
+  return rules_.add(member(std::move(begin), std::move(value)));
 }
 
 // Returns a member's name, and what is between the name and the value.
-std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_view at) {
+std::vector<Expression> SchemaCompiler::key(std::string_view name, std::string_view at) {
   const CallNotation& pieces = notation_.pieces;
   if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
     refusal_.set(at, cat("calls of this model cannot contain the parameter name ", shown(name)));
@@ -291,18 +291,18 @@ std::vector<std::string> SchemaCompiler::key(std::string_view name, std::string_
   if (are_tagged())
     return {piece(cat(pieces.argument_begin, name, pieces.key_end), notation_.marks)};
   if (pieces.has_plain_keys) return {literal(name), colon()};
-  std::vector<std::string> parts;
+  std::vector<Expression> parts;
   for (const Spelling& spelling : quoted_) parts.push_back(spelling.write(name));
   return {alternatives(parts), colon()};
 }
 
 // Returns what key() returns, for any of these names; empty if there are none.
-std::vector<std::string> SchemaCompiler::any_key(const Language* names, bool is_argument,
-                                                 std::string_view at) {
+std::vector<Expression> SchemaCompiler::any_key(const Language* names, bool is_argument,
+                                                std::string_view at) {
   const CallNotation& pieces = notation_.pieces;
-  std::string name;
+  Expression name;
   if (!is_argument && !pieces.has_plain_keys) {
-    std::vector<std::string> parts;
+    std::vector<Expression> parts;
     for (const Spelling& spelling : quoted_) {
       const bool is_any = names == languages_.any_text();
       parts.push_back(is_any ? any_text(spelling) : of_language(spelling, names, at));
@@ -311,7 +311,7 @@ std::vector<std::string> SchemaCompiler::any_key(const Language* names, bool is_
   } else {
     const Language* plain =
         languages_.repetition(languages_.set(plain_name_characters()), 1, kUnlimited);
-    name = of_language({.name = "name"}, languages_.intersection({names, plain}), at);
+    name = of_language(Spelling(), languages_.intersection({names, plain}), at);
   }
   if (name.empty()) return {};
   if (!is_argument) return {name, colon()};
@@ -319,7 +319,7 @@ std::vector<std::string> SchemaCompiler::any_key(const Language* names, bool is_
           piece(pieces.key_end, notation_.marks)};
 }
 
-std::string SchemaCompiler::member(std::vector<std::string> key, std::string value) const {
+Expression SchemaCompiler::member(std::vector<Expression> key, Expression value) const {
   key.push_back(std::move(value));
   const std::string_view end = notation_.pieces.value_end;
   if (are_tagged() && !end.empty()) key.push_back(piece(end, notation_.marks));
@@ -328,7 +328,7 @@ std::string SchemaCompiler::member(std::vector<std::string> key, std::string val
 
 // Writes the members in their order, then any number of `pair`. From a given member on, `firsts`
 // match the rest if nothing has been written yet, and `next` if something has.
-std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
+Expression SchemaCompiler::braces(const Members& parts, std::string_view at) {
   const auto& [members, pair, some, limits, may_be_shuffled] = parts;
   const CallNotation& pieces = notation_.pieces;
   const auto n_required = static_cast<uint64_t>(std::count_if(
@@ -341,43 +341,43 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
                   "asks for some property");
   }
   if (limits.least > std::min(n_most, limits.most) || n_required > limits.most) return {};
-  const auto enclose = [&](const std::string& inside, bool may_be_empty) {
+  const auto enclose = [&](const Expression& inside, bool may_be_empty) {
     if (!are_tagged()) return enclosed('{', inside, '}', may_be_empty);
     return sequence({piece(pieces.arguments_begin, notation_.marks),
-                     inside.empty() ? std::string(kEmptyText)
+                     inside.empty() ? empty_text()
                      : may_be_empty ? repeat(inside, 0, 1)
                                     : inside,
                      piece(pieces.arguments_end, notation_.marks)});
   };
   if (is_counted) {
-    const std::string inside = counted_members(members, pair, limits, at);
+    const Expression inside = counted_members(members, pair, limits, at);
     const bool may_be_empty = limits.least == 0 && n_required == 0;
-    return inside.empty() && !may_be_empty ? "" : enclose(inside, may_be_empty);
+    return inside.empty() && !may_be_empty ? Expression() : enclose(inside, may_be_empty);
   }
   if (may_be_shuffled && members.size() > 1 && members.size() <= kMostShuffledMembers &&
       some.empty() && notation_.is_json) {
     const bool may_be_empty = limits.least == 0 && n_required == 0;
-    return enclose(shuffled_members(members, pair, at), may_be_empty);
+    return enclose(shuffled_members(members, pair), may_be_empty);
   }
-  const std::string separator =
+  const Expression separator =
       are_tagged() ? piece(pieces.argument_separator, notation_.marks) : comma();
-  std::string next;
-  std::vector<std::string> firsts;  // the last one first
+  Expression next;
+  std::vector<Expression> firsts;  // the last one first
   if (!pair.empty()) {
     next = repeat(sequence({separator, pair}), 0, kUnlimited);
     firsts.push_back(sequence({pair, next}));
   }
   bool may_be_empty = limits.least == 0 && some.empty();
   if (!some.empty()) {
-    const std::string before = repeat(sequence({pair, separator}), 0, kUnlimited);
-    const std::string with_some = sequence({before, some, next});
+    const Expression before = repeat(sequence({pair, separator}), 0, kUnlimited);
+    const Expression with_some = sequence({before, some, next});
     next = sequence({separator, with_some});
     firsts = {with_some};
   }
   for (size_t i = members.size(); i-- > 0;) {
     const auto& [text, is_required] = members[i];
-    const std::string after = next.empty() ? "" : rules_.add(below(at, "next"), next);
-    const std::string another = sequence({separator, text, after});
+    const Expression after = next.empty() ? Expression() : rules_.add(next);
+    const Expression another = sequence({separator, text, after});
     if (is_required) {
       next = another;
       firsts.clear();
@@ -388,43 +388,44 @@ std::string SchemaCompiler::braces(const Members& parts, std::string_view at) {
     firsts.push_back(sequence({text, after}));
   }
   std::reverse(firsts.begin(), firsts.end());
-  const std::string first = alternatives(firsts);
+  const Expression first = alternatives(firsts);
   return enclose(first, may_be_empty);
 }
 
 // Writes the members in any order, then any number of `pair`. Leaves out the empty object.
-std::string SchemaCompiler::shuffled_members(const std::vector<Member>& members,
-                                             const std::string& pair, std::string_view at) {
+Expression SchemaCompiler::shuffled_members(const std::vector<Member>& members,
+                                            const Expression& pair) {
   const size_t n_sets = size_t{1} << members.size();
-  std::vector<std::string> rests(n_sets);  // by the set of members that were written
-  const std::string others = pair.empty() ? "" : repeat(sequence({comma(), pair}), 0, kUnlimited);
+  std::vector<Expression> rests(n_sets);  // by the set of members that were written
+  const Expression others =
+      pair.empty() ? Expression() : repeat(sequence({comma(), pair}), 0, kUnlimited);
   for (size_t set = n_sets; set-- > 0;) {
-    std::vector<std::string> branches;
+    std::vector<Expression> branches;
     bool may_end = true;
     for (size_t i = 0; i < members.size(); ++i) {
       if ((set >> i & 1) != 0) continue;
       may_end = may_end && !members[i].is_required;
-      branches.push_back(
-          sequence({set == 0 ? "" : comma(), members[i].text, rests[set | size_t{1} << i]}));
+      branches.push_back(sequence(
+          {set == 0 ? Expression() : comma(), members[i].text, rests[set | size_t{1} << i]}));
     }
     if (may_end && set == 0) {
       if (!pair.empty()) branches.push_back(sequence({pair, others}));
     } else if (may_end) {
-      branches.push_back(pair.empty() ? std::string(kEmptyText) : others);
+      branches.push_back(pair.empty() ? empty_text() : others);
     }
-    const std::string all = alternatives(branches);
-    rests[set] = set == 0 || all == kEmptyText ? all : rules_.add(below(at, "next"), all);
+    const Expression all = alternatives(branches);
+    rests[set] = set == 0 || all == empty_text() ? all : rules_.add(all);
   }
   return rests[0];
 }
 
 // Writes the members and pairs of an object whose number is limited, without its braces. Leaves out
 // the empty object.
-std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
-                                            const std::string& pair, const Limits& limits,
-                                            std::string_view at) {
+Expression SchemaCompiler::counted_members(const std::vector<Member>& members,
+                                           const Expression& pair, const Limits& limits,
+                                           std::string_view at) {
   constexpr uint64_t kMostRests = 20'000;
-  const std::string separator =
+  const Expression separator =
       are_tagged() ? piece(notation_.pieces.argument_separator, notation_.marks) : comma();
   const uint64_t n_given =
       limits.most == kUnlimited ? limits.least : std::min<uint64_t>(limits.most, members.size());
@@ -434,34 +435,33 @@ std::string SchemaCompiler::counted_members(const std::vector<Member>& members,
   }
   const auto n_counted = static_cast<size_t>(n_given);
   // What follows the members before one, by how many of them were written.
-  std::vector<std::string> rests(n_counted + 1);
+  std::vector<Expression> rests(n_counted + 1);
   for (size_t n = 0; n <= n_counted; ++n) {
     const uint64_t least = limits.least > n ? limits.least - n : 0;
     const uint64_t most = limits.most == kUnlimited ? kUnlimited : limits.most - n;
     if (pair.empty() || most == 0) {
-      if (least == 0 && n > 0) rests[n] = kEmptyText;
+      if (least == 0 && n > 0) rests[n] = empty_text();
     } else if (n > 0) {
-      rests[n] = rules_.repeated(at, sequence({separator, pair}), least, most);
+      rests[n] = rules_.repeated(sequence({separator, pair}), least, most);
     } else {
       const uint64_t more = most == kUnlimited ? most : most - 1;
       const uint64_t least_more = least > 0 ? least - 1 : 0;
-      rests[n] =
-          sequence({pair, rules_.repeated(at, sequence({separator, pair}), least_more, more)});
+      rests[n] = sequence({pair, rules_.repeated(sequence({separator, pair}), least_more, more)});
     }
   }
   for (size_t i = members.size(); i-- > 0;) {
-    std::vector<std::string> earlier(n_counted + 1);
+    std::vector<Expression> earlier(n_counted + 1);
     for (size_t n = 0; n <= n_counted; ++n) {
       const size_t more = limits.most == kUnlimited ? std::min(n + 1, n_counted) : n + 1;
-      const std::string behind = more <= n_counted ? rests[more] : "";
-      std::vector<std::string> branches;
+      const Expression behind = more <= n_counted ? rests[more] : Expression();
+      std::vector<Expression> branches;
       if (!behind.empty()) {
-        branches.push_back(sequence({n == 0 ? "" : separator, members[i].text, behind}));
+        branches.push_back(sequence({n == 0 ? Expression() : separator, members[i].text, behind}));
       }
       if (!members[i].is_required && !rests[n].empty()) branches.push_back(rests[n]);
       earlier[n] = alternatives(branches);
-      if (!earlier[n].empty() && earlier[n] != kEmptyText && n > 0) {
-        earlier[n] = rules_.add(below(at, "next"), earlier[n]);
+      if (!earlier[n].empty() && earlier[n] != empty_text() && n > 0) {
+        earlier[n] = rules_.add(earlier[n]);
       }
     }
     rests = std::move(earlier);

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/format.h"
+#include "grammar/expression.h"
 #include "schema/compiler.h"
 #include "schema/formats.h"
-#include "schema/gbnf.h"
 #include "schema/lengths.h"
 #include "schema/pattern.h"
 #include "schema/texts.h"
@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kOfAllStrings = "the combination of its limits on strings";
 
-Result<std::optional<std::string>> pattern_gbnf(std::string_view pattern, Characters characters) {
+Result<std::optional<Expression>> converted(std::string_view pattern, Characters characters) {
   KINGLET_ASSIGN(const Pattern parsed, parse_pattern(pattern));
-  return pattern_to_gbnf(parsed, characters);
+  return pattern_expression(parsed, characters);
 }
 
 Result<const Language*> pattern_language(std::string_view pattern, Languages& languages) {
@@ -33,16 +33,16 @@ const std::vector<Spelling>& SchemaCompiler::spellings(bool is_text) {
   return unquoted_;
 }
 
-std::string SchemaCompiler::string(const PlainSchema& schema, bool is_text, std::string_view at) {
-  std::vector<std::string> parts;
+Expression SchemaCompiler::string(const PlainSchema& schema, bool is_text, std::string_view at) {
+  std::vector<Expression> parts;
   for (const Spelling& spelling : spellings(is_text)) {
     parts.push_back(string_as(spelling, schema, at));
   }
   return alternatives(parts);
 }
 
-std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchema& schema,
-                                      std::string_view at) {
+Expression SchemaCompiler::string_as(const Spelling& spelling, const PlainSchema& schema,
+                                     std::string_view at) {
   const std::vector<std::string> patterns = patterns_of(schema, at);
   const auto [least, most] = limits_of(schema, "minLength", "maxLength", at, refusal_);
   if (least > most || refusal_.is_set()) return {};
@@ -51,42 +51,40 @@ std::string SchemaCompiler::string_as(const Spelling& spelling, const PlainSchem
   if (excludes) return of_language(spelling, texts(schema, at), at);
   if (patterns.empty() && is_of_any_length) return any_text(spelling);
   if (patterns.empty() && spelling.language == nullptr) {
-    return spelling.enclose(rules_.repeated("chars", any_character(spelling), least, most));
+    return spelling.enclose(rules_.repeated(any_character(spelling), least, most));
   }
   if (patterns.size() == 1 && is_of_any_length && spelling.language == nullptr) {
     count_pattern(patterns[0]);
     if (refusal_.is_set()) return {};
-    const auto written = pattern_gbnf(patterns[0], spelling.characters);
+    const auto written = converted(patterns[0], spelling.characters);
     if (!written.ok()) {
       refuse_pattern(patterns[0], written.error(), at);
       return {};
     }
-    if (written.value()) return rules_.add(at, spelling.enclose(*written.value()));
+    if (written.value()) return rules_.add(spelling.enclose(*written.value()));
   }
   return of_language(spelling, texts(schema, at), at);
 }
 
-std::string SchemaCompiler::any_text(const Spelling& spelling) {
+Expression SchemaCompiler::any_text(const Spelling& spelling) {
   if (spelling.language == nullptr) {
-    if (&spelling == quoted_.data()) return rules_.common("string");
-    return rules_.add(spelling.name,
-                      spelling.enclose(repeat(any_character(spelling), 0, kUnlimited)));
+    if (&spelling == quoted_.data()) return rules_.common(CommonRule::string);
+    return rules_.add(spelling.enclose(repeat(any_character(spelling), 0, kUnlimited)));
   }
-  std::string& name = rule_names_[cat("text ", spelling.name)];
-  if (!name.empty()) return name;
-  const auto text =
-      language_to_gbnf(spelling.language, languages_, spelling.characters, spelling.name, rules_);
+  Expression& rule = any_texts_[&spelling];
+  if (!rule.empty()) return rule;
+  const auto text = language_expression(spelling.language, languages_, spelling.characters, rules_);
   if (text.ok()) {
-    name = rules_.add(spelling.name, spelling.enclose(text.value()));
+    rule = rules_.add(spelling.enclose(text.value()));
   } else {
     refusal_.set("#", kOfAllStrings, text.error());
   }
-  return name;
+  return rule;
 }
 
-std::string SchemaCompiler::any_character(const Spelling& spelling) {
-  if (&spelling == quoted_.data()) return rules_.common("char");
-  return rules_.add("char", spelling.characters.spell({kAnyCodePoint}));
+Expression SchemaCompiler::any_character(const Spelling& spelling) {
+  if (&spelling == quoted_.data()) return rules_.common(CommonRule::character);
+  return rules_.add(spelling.characters.spell({kAnyCodePoint}));
 }
 
 // Returns the patterns that "pattern" and "format" require.
@@ -164,21 +162,22 @@ void SchemaCompiler::refuse_pattern(std::string_view pattern, const Error& reaso
   refusal_.set(at, cat("the pattern ", shown(pattern)), reason);
 }
 
-// Returns GBNF for strings whose text is in the language.
-std::string SchemaCompiler::of_language(const Spelling& spelling, const Language* texts,
-                                        std::string_view at) {
+// Returns an expression of strings whose text is in the language.
+Expression SchemaCompiler::of_language(const Spelling& spelling, const Language* texts,
+                                       std::string_view at) {
   if (refusal_.is_set()) return {};
   if (spelling.language != nullptr) texts = languages_.intersection({texts, spelling.language});
   constexpr uint64_t kMostCounted = 60;
   const Limits lengths = lengths_of(texts);
   const bool is_long = lengths.most > kMostCounted && lengths.most != kUnlimited;
   if (is_long && is_simple(texts)) {
-    const std::string written = simple_to_gbnf(texts, spelling.characters, at, rules_);
-    return written.empty() ? "" : rules_.add(at, spelling.enclose(written));
+    const Expression written = simple_expression(texts, spelling.characters, rules_);
+    return written.empty() ? Expression() : rules_.add(spelling.enclose(written));
   }
-  const auto text = language_to_gbnf(texts, languages_, spelling.characters, at, rules_);
+  const auto text = language_expression(texts, languages_, spelling.characters, rules_);
   if (!text.ok()) refusal_.set(at, "this combination of limits on a string", text.error());
-  return !text.ok() || text.value().empty() ? "" : rules_.add(at, spelling.enclose(text.value()));
+  return !text.ok() || text.value().empty() ? Expression()
+                                            : rules_.add(spelling.enclose(text.value()));
 }
 
 // Refuses requirements on strings in several places that together take too long.

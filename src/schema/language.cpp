@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "schema/gbnf.h"
 
 namespace kinglet::schema {
 namespace {
@@ -166,7 +165,7 @@ const Language* Languages::intersection(Parts parts) {
   if (const Parts sets = take_sets(parts); !sets.empty()) {
     CharacterSet characters = {kAnyCodePoint};
     for (const Language* part : sets)
-      characters = schema::intersection(characters, part->characters);
+      characters = kinglet::intersection(characters, part->characters);
     const Language* one = set(characters);
     if (one == none_) return none_;
     parts.push_back(one);
@@ -213,7 +212,7 @@ const Language* Languages::derivative(const Language* language, char32_t code_po
   if (begins_with_set(language)) {
     const bool is_set = language->kind == Language::Kind::set;
     const Language* first = is_set ? language : language->parts[0];
-    if (!schema::contains(first->characters, code_point)) return none_;
+    if (!kinglet::contains(first->characters, code_point)) return none_;
     return is_set ? empty_text_ : language->parts[1];
   }
   // The derivative of a long concatenation may need those of all its ends.

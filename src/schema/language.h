@@ -12,7 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "schema/character_set.h"
+#include "grammar/character_set.h"
+#include "grammar/expression.h"
 
 namespace kinglet::schema {
 

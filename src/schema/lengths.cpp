@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/gbnf.h"
+#include "grammar/expression.h"
 
 namespace kinglet::schema {
 namespace {
@@ -125,12 +125,11 @@ bool is_simple(const Language* language) {
   return std::all_of(parts.begin(), parts.end(), is_simple);
 }
 
-std::string simple_to_gbnf(const Language* language, Characters characters, std::string_view at,
-                           GrammarRules& rules) {
-  std::vector<std::string> written;
+Expression simple_expression(const Language* language, Characters characters, GrammarRules& rules) {
+  std::vector<Expression> written;
   const bool is_chain = language->kind == Kind::concatenation;
   for (const Language* part : is_chain ? chain_of(language) : language->parts) {
-    written.push_back(simple_to_gbnf(part, characters, at, rules));
+    written.push_back(simple_expression(part, characters, rules));
     // A sequence with a part that matches nothing matches nothing.
     if (written.back().empty() && is_chain) return {};
   }
@@ -144,11 +143,10 @@ std::string simple_to_gbnf(const Language* language, Characters characters, std:
     default:
       break;
   }
-  if (written[0].empty()) return language->least == 0 ? std::string(kEmptyText) : std::string();
   // Each repetition is a copy: a rule makes it a short one.
   constexpr uint64_t kManyCopies = 4;
   const bool has_many = language->most != kUnlimited && language->most > kManyCopies;
-  return rules.repeated(at, has_many ? rules.add(at, written[0]) : written[0], language->least,
+  return rules.repeated(has_many ? rules.add(written[0]) : written[0], language->least,
                         language->most);
 }
 

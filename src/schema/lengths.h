@@ -20,8 +20,7 @@ const Language* shortened(const Language* language, uint64_t most, Languages& la
 // Whether the language is made of sets, concatenations, alternations and repetitions only.
 bool is_simple(const Language* language);
 
-// Returns GBNF for a simple language, as its parts are written.
-std::string simple_to_gbnf(const Language* language, Characters characters, std::string_view at,
-                           GrammarRules& rules);
+// Returns an expression of a simple language, as its parts are written.
+Expression simple_expression(const Language* language, Characters characters, GrammarRules& rules);
 
 }  // namespace kinglet::schema

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "schema/gbnf.h"
+#include "grammar/expression.h"
 
 namespace kinglet::schema {
 
@@ -16,11 +16,11 @@ const Notation& Notation::json() {
   return notation;
 }
 
-std::string Spelling::enclose(const std::string& inside) const {
+Expression Spelling::enclose(const Expression& inside) const {
   return begin.empty() ? inside : sequence({begin, inside, end});
 }
 
-std::string Spelling::write(std::string_view text) const {
+Expression Spelling::write(std::string_view text) const {
   const bool has_escapes = characters.quote != '\0';
   return has_escapes ? literal(quoted(text, characters.quote)) : enclose(literal(text));
 }
@@ -28,20 +28,14 @@ std::string Spelling::write(std::string_view text) const {
 std::vector<Spelling> quoted_spellings(const Notation& notation, Languages& languages) {
   const auto& [pieces, marks, is_json] = notation;
   if (!pieces.text_quote.empty()) {
-    const std::string quote = piece(pieces.text_quote, marks);
-    return {{.name = "quoted",
-             .begin = quote,
-             .end = quote,
-             .language = texts_without(pieces.text_quote, languages)}};
+    const Expression quote = piece(pieces.text_quote, marks);
+    return {
+        {.begin = quote, .end = quote, .language = texts_without(pieces.text_quote, languages)}};
   }
   std::vector<Spelling> spellings;
   for (const char quote : pieces.quotes) {
-    const size_t n = spellings.size() + 1;
-    const std::string mark = literal({&quote, 1});
-    spellings.push_back({.name = n == 1 ? "string" : cat("string-", n),
-                         .begin = mark,
-                         .end = mark,
-                         .characters = {quote}});
+    const Expression mark = literal({&quote, 1});
+    spellings.push_back({.begin = mark, .end = mark, .characters = {quote}});
   }
   return spellings;
 }
@@ -50,11 +44,9 @@ std::vector<Spelling> text_spellings(const Notation& notation, Languages& langua
   const CallNotation& pieces = notation.pieces;
   Languages::Parts texts = {texts_without(pieces.text_end, languages)};
   if (!pieces.text_mark.empty()) texts.push_back(texts_without(pieces.text_mark, languages));
-  std::vector<Spelling> spellings = {
-      {.name = "text", .language = languages.intersection(std::move(texts))}};
+  std::vector<Spelling> spellings = {{.language = languages.intersection(std::move(texts))}};
   if (!pieces.cdata_end.empty()) {
-    spellings.push_back({.name = "cdata",
-                         .begin = piece(pieces.cdata_begin, notation.marks),
+    spellings.push_back({.begin = piece(pieces.cdata_begin, notation.marks),
                          .end = piece(pieces.cdata_end, notation.marks),
                          .language = texts_without(pieces.cdata_end, languages)});
   }
@@ -67,10 +59,10 @@ const Language* texts_without(std::string_view mark, Languages& languages) {
   return languages.complement(languages.concatenation(any, from_mark));
 }
 
-std::string word(std::string_view name, const Notation& notation) {
+Expression word(std::string_view name, const Notation& notation) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kPython = {
       {{"true", "True"}, {"false", "False"}, {"null", "None"}}};
-  std::vector<std::string> spellings = {literal(name)};
+  std::vector<Expression> spellings = {literal(name)};
   for (const auto& [json, python] : kPython) {
     if (json == name && notation.pieces.has_python_words) spellings.push_back(literal(python));
   }
@@ -89,7 +81,7 @@ bool is_plain_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), is_plain);
 }
 
-std::string piece(std::string_view text, const std::vector<MarkToken>& marks) {
+Expression piece(std::string_view text, const std::vector<MarkToken>& marks) {
   size_t at = text.npos;
   const MarkToken* first = nullptr;
   for (const MarkToken& mark : marks) {
@@ -100,8 +92,8 @@ std::string piece(std::string_view text, const std::vector<MarkToken>& marks) {
   }
   if (first == nullptr) return literal(text);
   const std::string_view rest = text.substr(at + first->mark.size());
-  return sequence({at == 0 ? "" : literal(text.substr(0, at)), cat("<[", first->token, "]>"),
-                   rest.empty() ? "" : piece(rest, marks)});
+  return sequence({literal(text.substr(0, at)), whole_token(static_cast<uint32_t>(first->token)),
+                   piece(rest, marks)});
 }
 
 }  // namespace kinglet::schema

@@ -28,18 +28,17 @@ struct Notation {
 
 // One of the ways to write a string.
 struct Spelling {
-  std::string name;
-  // GBNF before and after the text; may be empty.
-  std::string begin = {};
-  std::string end = {};
+  // Before and after the text; may be empty.
+  Expression begin = {};
+  Expression end = {};
   Characters characters = {};
   const Language* language = nullptr;  // the texts that may be between both; null: any text
 
   // Puts the marks around an expression.
-  std::string enclose(const std::string& inside) const;
+  Expression enclose(const Expression& inside) const;
 
-  // Returns GBNF for the whole string with a text of the language.
-  std::string write(std::string_view text) const;
+  // Returns the whole string with a text of the language.
+  Expression write(std::string_view text) const;
 };
 
 // Returns the ways to write any string.
@@ -51,15 +50,15 @@ std::vector<Spelling> text_spellings(const Notation& notation, Languages& langua
 // Returns the texts that do not contain the mark.
 const Language* texts_without(std::string_view mark, Languages& languages);
 
-// Returns GBNF for true, false or null.
-std::string word(std::string_view name, const Notation& notation);
+// Returns how true, false or null is written.
+Expression word(std::string_view name, const Notation& notation);
 
 // The characters of names without quotes.
 CharacterSet plain_name_characters();
 
 bool is_plain_name(std::string_view name);
 
-// Returns GBNF for a piece of a notation, in which marks are tokens.
-std::string piece(std::string_view text, const std::vector<MarkToken>& marks);
+// Returns a piece of a notation, in which marks are tokens.
+Expression piece(std::string_view text, const std::vector<MarkToken>& marks);
 
 }  // namespace kinglet::schema

@@ -12,8 +12,8 @@
 #include "base/checked.h"
 #include "base/decimal.h"
 #include "base/format.h"
+#include "grammar/expression.h"
 #include "schema/automaton.h"
-#include "schema/gbnf.h"
 
 namespace kinglet::schema {
 namespace {
@@ -272,8 +272,7 @@ class NumberReader {
 
 }  // namespace
 
-Result<std::string> numbers_to_gbnf(const NumberRange& range, std::string_view at,
-                                    GrammarRules& rules) {
+Result<Expression> numbers_expression(const NumberRange& range, GrammarRules& rules) {
   KINGLET_ASSIGN(const NumberReader reader, NumberReader::make(range));
   const auto automaton = automaton_of<Reading, ReadingHash>(
       Reading(), kMaxNumberStates,
@@ -290,7 +289,7 @@ Result<std::string> numbers_to_gbnf(const NumberRange& range, std::string_view a
       return number_error(
           cat("the bound ", bound->value, " has more than ", kMaxDigits, " digits"));
     }
-    return std::string();
+    return Expression();
   }
   const auto spell = [](const std::vector<uint32_t>& symbols) {
     CharacterSet characters;
@@ -298,9 +297,9 @@ Result<std::string> numbers_to_gbnf(const NumberRange& range, std::string_view a
       const auto code = static_cast<char32_t>(kNumberSymbols[symbol]);
       characters.push_back({code, code});
     }
-    return one_of(normalized(std::move(characters)));
+    return one_of(characters);
   };
-  return automaton_to_gbnf(*automaton, spell, at, rules);
+  return automaton_expression(*automaton, spell, rules);
 }
 
 Result<bool> contains(const NumberRange& range, std::string_view number) {

@@ -1,4 +1,4 @@
-// Makes GBNF for the digits of numbers that are limited by bounds or are multiples of a step.
+// Converts limits of numbers, and steps that they are multiples of, to expressions of their digits.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace kinglet::schema {
 
-// Doubles hold 15 digits exactly, so that rounding never reaches a bound.
+// In GBNF. Doubles hold 15 digits exactly, so that rounding never reaches a bound.
 constexpr std::string_view kAnyInteger = R"("-"? ("0" | [1-9] [0-9]{0,14}))";
 constexpr std::string_view kAnyNumber =
     R"("-"? ("0" | [1-9] [0-9]{0,14}) ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?)";
@@ -30,10 +30,9 @@ struct NumberRange {
   bool is_whole = false;
 };
 
-// Returns GBNF that matches the numbers of a range; empty if there are none. The values of the
+// Returns an expression of the numbers of a range; empty if there are none. The values of the
 // range are finite doubles. ErrorCode::invalid_argument says why a range is not supported.
-Result<std::string> numbers_to_gbnf(const NumberRange& range, std::string_view at,
-                                    GrammarRules& rules);
+Result<Expression> numbers_expression(const NumberRange& range, GrammarRules& rules);
 
 // Whether a range contains the number, which may have any number of digits. An error: as above.
 Result<bool> contains(const NumberRange& range, std::string_view number);

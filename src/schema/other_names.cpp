@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/utf8.h"
-#include "schema/character_set.h"
-#include "schema/gbnf.h"
+#include "grammar/character_set.h"
+#include "grammar/expression.h"
 #include "schema/strings.h"
 
 namespace kinglet::schema {
@@ -18,12 +18,12 @@ bool is_printable_ascii(char32_t c) { return c >= 0x20 && c < 0x7f && c != '"' &
 
 class Tree {
  public:
-  Tree(std::string_view at, GrammarRules& rules) : at_(at), rules_(rules) {}
+  explicit Tree(GrammarRules& rules) : rules_(rules) {}
 
-  // Returns GBNF for the rest of the strings that are none of `names`, which are sorted and whose
-  // first `n_read` characters have been read.
-  std::string behind(std::span<const std::u32string> names, size_t n_read) {
-    std::vector<std::string> branches;
+  // Returns the rest of the strings that are none of `names`, which are sorted and whose first
+  // `n_read` characters have been read.
+  Expression behind(std::span<const std::u32string> names, size_t n_read) {
+    std::vector<Expression> branches;
     const bool may_end = names.front().size() > n_read;
     if (may_end) {
       branches.push_back(literal("\""));
@@ -37,35 +37,33 @@ class Tree {
           std::find_if(names.begin(), names.end(),
                        [&](const std::u32string& name) { return name[n_read] != c; }) -
           names.begin());
-      std::string after = behind(names.first(same), n_read + 1);
-      if ((n_read + 1) % kLongestBranch == 0) after = rules_.add(at_, after);
+      Expression after = behind(names.first(same), n_read + 1);
+      if ((n_read + 1) % kLongestBranch == 0) after = rules_.add(after);
       branches.push_back(sequence({Characters{'"'}.spell({{c, c}}), after}));
       taken.push_back({c, c});
       names = names.subspan(same);
     }
     // Many names have this part: as a rule, it is in the grammar once.
-    branches.push_back(rules_.add("other", sequence({others(taken), rules_.common("rest")})));
+    branches.push_back(rules_.add(sequence({others(taken), rules_.common(CommonRule::rest)})));
     return alternatives(branches);
   }
 
  private:
-  std::string others(const CharacterSet& taken) {
+  Expression others(const CharacterSet& taken) {
     const bool is_plain = std::all_of(taken.begin(), taken.end(),
                                       [](CodePoints one) { return is_printable_ascii(one.first); });
     const CharacterSet free = complement(taken);
     if (!is_plain) return Characters{'"'}.spell(free);
     const CharacterSet plain = intersection(free, {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}});
-    return alternatives({plain.empty() ? "" : one_of(plain), rules_.common("other")});
+    return alternatives({one_of(plain), rules_.common(CommonRule::other_character)});
   }
 
-  std::string_view at_;
   GrammarRules& rules_;
 };
 
 }  // namespace
 
-std::string other_names(const std::vector<std::string_view>& names, std::string_view at,
-                        GrammarRules& rules) {
+Expression other_names(const std::vector<std::string_view>& names, GrammarRules& rules) {
   std::vector<std::u32string> decoded;
   for (std::string_view rest : names) {
     std::u32string& name = decoded.emplace_back();
@@ -77,8 +75,8 @@ std::string other_names(const std::vector<std::string_view>& names, std::string_
   }
   std::sort(decoded.begin(), decoded.end());
   decoded.erase(std::unique(decoded.begin(), decoded.end()), decoded.end());
-  if (decoded.empty()) return rules.common("string");
-  return rules.add(at, sequence({literal("\""), Tree(at, rules).behind(decoded, 0)}));
+  if (decoded.empty()) return rules.common(CommonRule::string);
+  return rules.add(sequence({literal("\""), Tree(rules).behind(decoded, 0)}));
 }
 
 }  // namespace kinglet::schema

@@ -9,9 +9,8 @@
 
 namespace kinglet::schema {
 
-// Returns GBNF for the JSON strings that are none of these names. A tree of the names takes a
-// fraction of the time and of the rules that an automaton of their complement would take.
-std::string other_names(const std::vector<std::string_view>& names, std::string_view at,
-                        GrammarRules& rules);
+// Returns an expression of the JSON strings that are none of these names. A tree of the names takes
+// a fraction of the time and of the rules that an automaton of their complement would take.
+Expression other_names(const std::vector<std::string_view>& names, GrammarRules& rules);
 
 }  // namespace kinglet::schema

@@ -8,7 +8,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/utf8.h"
-#include "schema/gbnf.h"
+#include "grammar/expression.h"
 #include "schema/unicode_property.h"
 #include "text/unicode_table.h"
 

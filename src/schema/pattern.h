@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schema/character_set.h"
+#include "grammar/character_set.h"
 
 namespace kinglet::schema {
 

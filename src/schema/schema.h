@@ -7,6 +7,7 @@
 
 #include "base/cancellation.h"
 #include "base/result.h"
+#include "grammar/grammar.h"
 #include "json/json.h"
 
 namespace kinglet {
@@ -26,7 +27,7 @@ struct SchemaOptions {
   Cancellation cancellation = {};
 };
 
-// Returns the grammar, in GBNF, of JSON texts that are valid under the schema.
+// Returns the grammar of JSON texts that are valid under the schema.
 //
 // It may allow less than the schema, but never more, except that "uniqueItems" is not checked where
 // there are too many different items: named properties come in the order of the schema and before
@@ -35,8 +36,9 @@ struct SchemaOptions {
 //
 // ErrorCode::invalid_argument names the place and the keyword that is not supported: "the JSON
 // schema, at #/items: …". It takes a time that is proportional to the schema's size, or refuses the
-// schema after a number of steps. ErrorCode::cancelled.
-Result<std::string> grammar_of_schema(const Json& schema, const SchemaOptions& options = {});
+// schema after a number of steps. ErrorCode::cancelled. Other errors are those of
+// Grammar::compile().
+Result<Grammar> grammar_of_schema(const Json& schema, const SchemaOptions& options = {});
 
 // Says in the words of the schema which of its parts takes most of a grammar that is too large:
 // "the JSON schema, at #/items: …".

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "grammar/expression.h"
 #include "json/escape.h"
-#include "schema/gbnf.h"
 
 namespace kinglet::schema {
 namespace {
@@ -14,19 +14,19 @@ std::string escape(char c, char quote) {
 
 }  // namespace
 
-std::string Characters::spell(const CharacterSet& characters) const {
+Expression Characters::spell(const CharacterSet& characters) const {
   if (quote == '\0') {
     const CharacterSet plain =
         intersection(characters, complement({{0, 8}, {0xb, 0x1f}, {0xd800, 0xdfff}}));
-    return plain.empty() ? "" : one_of(plain);
+    return one_of(plain);
   }
   constexpr char32_t kFirstPlain = 0x20;
   const auto quote_code = static_cast<char32_t>(quote);
   const CharacterSet escaped = {
       {0, kFirstPlain - 1}, {quote_code, quote_code}, {'\\', '\\'}, {0xd800, 0xdfff}};
   const CharacterSet plain = intersection(characters, complement(escaped));
-  std::vector<std::string> spellings;
-  if (!plain.empty()) spellings.push_back(one_of(plain));
+  std::vector<Expression> spellings;
+  spellings.push_back(one_of(plain));
   const CharacterSet in_order = normalized(characters);
   const auto add_escaped = [&](char32_t code) {
     if (!contains(in_order, code)) return;

@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "schema/character_set.h"
+#include "grammar/character_set.h"
+#include "grammar/expression.h"
 
 namespace kinglet::schema {
 
@@ -26,8 +27,8 @@ struct Characters {
   // and so no control characters but tabs and line breaks.
   char quote = '\0';
 
-  // Returns GBNF that matches one of the characters; empty if none of them can be spelled.
-  std::string spell(const CharacterSet& characters) const;
+  // Returns an expression of one of the characters; empty if none of them can be spelled.
+  Expression spell(const CharacterSet& characters) const;
 };
 
 // Returns the text as a JSON string, but between other quotation marks.

@@ -4,14 +4,14 @@
 #include <span>
 
 #include "base/utf8.h"
-#include "schema/gbnf.h"
+#include "grammar/expression.h"
 
 namespace kinglet::schema {
 namespace {
 
 // Where branches inside branches end, because of the stack.
 constexpr size_t kDeepest = 64;
-// The branches inside branches that are in one rule: otherwise, their text would be copied again
+// The branches inside branches that are in one rule: otherwise, equal ones would be written again
 // and again.
 constexpr size_t kInOneRule = 8;
 
@@ -19,20 +19,19 @@ bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) !=
 
 class TextTree {
  public:
-  TextTree(std::string_view at, GrammarRules& rules) : at_(at), rules_(rules) {}
+  explicit TextTree(GrammarRules& rules) : rules_(rules) {}
 
-  // Returns GBNF for the rest of the texts, which are sorted, different, and the same up to
-  // `n_read`.
-  std::string behind(std::span<const std::string> texts, size_t n_read, size_t depth) {
+  // Returns the rest of the texts, which are sorted, different, and the same up to `n_read`.
+  Expression behind(std::span<const std::string> texts, size_t n_read, size_t depth) {
     if (texts.size() == 1) return literal(texts[0].substr(n_read));
     const std::string_view first = texts.front();
     const std::string_view last = texts.back();
     auto same = static_cast<size_t>(
         std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin());
     while (same > n_read && same < last.size() && !begins_character(last[same])) --same;
-    std::vector<std::string> branches;
+    std::vector<Expression> branches;
     if (first.size() == same) {
-      branches.emplace_back(kEmptyText);
+      branches.push_back(empty_text());
       texts = texts.subspan(1);
     }
     while (!texts.empty()) {
@@ -48,24 +47,22 @@ class TextTree {
         for (const std::string& text : group) branches.push_back(literal(text.substr(same)));
       }
     }
-    const std::string all =
-        sequence({same > n_read ? literal(first.substr(n_read, same - n_read)) : "",
+    const Expression all =
+        sequence({same > n_read ? literal(first.substr(n_read, same - n_read)) : Expression(),
                   alternatives(branches)});
-    return depth % kInOneRule == kInOneRule - 1 ? rules_.add(at_, all) : all;
+    return depth % kInOneRule == kInOneRule - 1 ? rules_.add(all) : all;
   }
 
  private:
-  std::string_view at_;
   GrammarRules& rules_;
 };
 
 }  // namespace
 
-std::string tree_of_texts(std::vector<std::string> texts, std::string_view at,
-                          GrammarRules& rules) {
+Expression tree_of_texts(std::vector<std::string> texts, GrammarRules& rules) {
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-  return texts.empty() ? "" : TextTree(at, rules).behind(texts, 0, 0);
+  return texts.empty() ? Expression() : TextTree(rules).behind(texts, 0, 0);
 }
 
 }  // namespace kinglet::schema

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/format.h"
+#include "grammar/expression.h"
 #include "schema/automaton.h"
-#include "schema/gbnf.h"
 
 namespace kinglet::schema {
 namespace {
@@ -32,10 +32,10 @@ bool looks_around(const Pattern& pattern) {
 }
 
 // Writes a pattern that does not look around.
-Result<std::string> simple_to_gbnf(const Pattern& pattern, Characters characters) {
-  std::vector<std::string> parts;
+Result<Expression> simple_expression(const Pattern& pattern, Characters characters) {
+  std::vector<Expression> parts;
   for (const Pattern& part : pattern.parts) {
-    KINGLET_ASSIGN(std::string text, simple_to_gbnf(part, characters));
+    KINGLET_ASSIGN(Expression text, simple_expression(part, characters));
     parts.push_back(std::move(text));
   }
   switch (pattern.kind) {
@@ -46,7 +46,7 @@ Result<std::string> simple_to_gbnf(const Pattern& pattern, Characters characters
     case Pattern::Kind::repeat:
       return repeat(parts[0], pattern.least, pattern.most);
     default: {
-      std::string text = characters.spell(pattern.characters);
+      Expression text = characters.spell(pattern.characters);
       if (text.empty()) return pattern_refusal("a part of it matches no character");
       return text;
     }
@@ -54,8 +54,8 @@ Result<std::string> simple_to_gbnf(const Pattern& pattern, Characters characters
 }
 
 // A pattern matches anywhere in a text: without an anchor, any text may be before or after it.
-Result<std::optional<std::string>> branch_to_gbnf(const Pattern& branch, Characters characters) {
-  const std::string anything = repeat(characters.spell({kAnyCodePoint}), 0, kUnlimited);
+Result<std::optional<Expression>> branch_expression(const Pattern& branch, Characters characters) {
+  const Expression anything = repeat(characters.spell({kAnyCodePoint}), 0, kUnlimited);
   const bool is_sequence = branch.kind == Pattern::Kind::sequence;
   const Pattern* part = is_sequence ? branch.parts.data() : &branch;
   const Pattern* end = part + (is_sequence ? branch.parts.size() : 1);
@@ -63,10 +63,10 @@ Result<std::optional<std::string>> branch_to_gbnf(const Pattern& branch, Charact
   const bool ends = part != end && (end - 1)->kind == Pattern::Kind::end;
   if (begins) ++part;
   const Pattern* const inner_end = ends && part != end ? end - 1 : end;
-  if (std::any_of(part, inner_end, looks_around)) return std::optional<std::string>();
-  std::vector<std::string> written = {begins ? "" : anything};
+  if (std::any_of(part, inner_end, looks_around)) return std::optional<Expression>();
+  std::vector<Expression> written = {begins ? Expression() : anything};
   for (; part != inner_end; ++part) {
-    KINGLET_ASSIGN(std::string text, simple_to_gbnf(*part, characters));
+    KINGLET_ASSIGN(Expression text, simple_expression(*part, characters));
     written.push_back(std::move(text));
   }
   if (!ends) written.push_back(anything);
@@ -192,16 +192,17 @@ class PatternConverter {
 
 Error too_large_automaton() { return pattern_refusal("its automaton would be too large"); }
 
-Result<std::optional<std::string>> pattern_to_gbnf(const Pattern& pattern, Characters characters) {
+Result<std::optional<Expression>> pattern_expression(const Pattern& pattern,
+                                                     Characters characters) {
   const bool is_choice = pattern.kind == Pattern::Kind::choice;
   const Pattern* branch = is_choice ? pattern.parts.data() : &pattern;
   const Pattern* end = branch + (is_choice ? pattern.parts.size() : 1);
-  std::vector<std::string> written;
+  std::vector<Expression> written;
   bool is_plain = true;
   for (; branch != end; ++branch) {
-    KINGLET_ASSIGN(std::optional<std::string> text, branch_to_gbnf(*branch, characters));
+    KINGLET_ASSIGN(std::optional<Expression> text, branch_expression(*branch, characters));
     if (!text) is_plain = false;
-    written.push_back(std::move(text).value_or(""));
+    written.push_back(std::move(text).value_or(Expression()));
   }
   return is_plain ? std::optional(alternatives(written)) : std::nullopt;
 }
@@ -231,10 +232,9 @@ size_t count_states(const Language* language, size_t most, Languages& languages)
   return std::min(states.size(), most);
 }
 
-Result<std::string> language_to_gbnf(const Language* language, Languages& languages,
-                                     Characters characters, std::string_view at,
-                                     GrammarRules& rules) {
-  const std::string plain = characters.spell({kAnyCodePoint});
+Result<Expression> language_expression(const Language* language, Languages& languages,
+                                       Characters characters, GrammarRules& rules) {
+  const Expression plain = characters.spell({kAnyCodePoint});
   std::vector<CharacterSet> alphabet = alphabet_of(language);
   std::erase_if(alphabet,
                 [&](const CharacterSet& symbol) { return characters.spell(symbol).empty(); });
@@ -257,7 +257,7 @@ Result<std::string> language_to_gbnf(const Language* language, Languages& langua
   size_t n_moves = 0;
   for (const Automaton::State& state : automaton->states) n_moves += state.moves.size();
   if (n_moves > kMaxMoves) return too_large_automaton();
-  if (automaton->states.empty()) return std::string();
+  if (automaton->states.empty()) return Expression();
   const auto spell = [&](const std::vector<uint32_t>& symbols) {
     CharacterSet set;
     for (const uint32_t symbol : symbols) {
@@ -265,7 +265,7 @@ Result<std::string> language_to_gbnf(const Language* language, Languages& langua
     }
     return characters.spell(set);
   };
-  return automaton_to_gbnf(*automaton, spell, at, rules);
+  return automaton_expression(*automaton, spell, rules);
 }
 
 }  // namespace kinglet::schema

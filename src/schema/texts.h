@@ -1,4 +1,4 @@
-// Converts requirements on a text (patterns, lengths, excluded names) to GBNF for what stands
+// Converts requirements on a text (patterns, lengths, excluded names) to expressions of what stands
 // between the marks of a string. Errors are ErrorCode::invalid_argument and say why it is not
 // supported.
 #pragma once
@@ -17,16 +17,15 @@
 namespace kinglet::schema {
 
 // Converts a plain pattern directly. Returns nullopt if the pattern looks around.
-Result<std::optional<std::string>> pattern_to_gbnf(const Pattern& pattern, Characters characters);
+Result<std::optional<Expression>> pattern_expression(const Pattern& pattern, Characters characters);
 
 // Returns the texts in which a pattern matches somewhere.
 Result<const Language*> pattern_to_language(const Pattern& pattern, Languages& languages);
 
-// Returns GBNF for the texts of the language; empty if it has none. Fails if this takes too many
-// states.
-Result<std::string> language_to_gbnf(const Language* language, Languages& languages,
-                                     Characters characters, std::string_view at,
-                                     GrammarRules& rules);
+// Returns an expression of the texts of the language; empty if it has none. Fails if this takes too
+// many states.
+Result<Expression> language_expression(const Language* language, Languages& languages,
+                                       Characters characters, GrammarRules& rules);
 
 // Returns how many states the automaton of a language has, or `most` if these are more.
 size_t count_states(const Language* language, size_t most, Languages& languages);

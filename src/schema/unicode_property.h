@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "schema/character_set.h"
+#include "grammar/character_set.h"
 
 namespace kinglet::schema {
 

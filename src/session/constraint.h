@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "session/grammar.h"
-#include "session/grammar_matcher.h"
+#include "grammar/grammar.h"
+#include "grammar/grammar_matcher.h"
 #include "session/token_masks.h"
 #include "text/tokenizer.h"
 

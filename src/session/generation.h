@@ -11,7 +11,7 @@
 #include "base/cancellation.h"
 #include "base/result.h"
 #include "session/constraint.h"
-#include "session/grammar.h"
+#include "grammar/grammar.h"
 #include "session/logprobs.h"
 #include "session/prompt_lookup.h"
 #include "session/sampler.h"

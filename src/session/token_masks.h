@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "session/grammar_matcher.h"
+#include "grammar/grammar_matcher.h"
 #include "text/tokenizer.h"
 
 namespace kinglet {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "session/grammar_support.h"
+#include "grammar/grammar_support.h"
 #include "text/test_tokenizers.h"
 
 namespace kinglet {

@@ -120,10 +120,9 @@ class Family {
 
   void force(const Json& tools, const std::vector<KnownTool>& known, std::string_view prompt = "",
              bool is_parallel = true) {
-    const auto text = grammar_of_calls({tools, known, format_, marks_, is_parallel},
-                                       format_.is_thinking_after(prompt));
-    ASSERT_TRUE(text.ok()) << text.error().message;
-    grammar_ = grammar_of(text.value());
+    grammar_ = shared(grammar_of_calls({tools, known, format_, marks_, is_parallel},
+                                       format_.is_thinking_after(prompt)));
+    ASSERT_NE(grammar_, nullptr);
     prompt_ = prompt;
   }
 
@@ -321,13 +320,17 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Bool()),
     name_of_case);
 
-// The grammar of calls of one tool, without an end; or the error's message.
-std::string calls_of(const char* family, const Json& function, bool has_tokens = false) {
+// The grammar of calls of one tool.
+Result<Grammar> calls_of(const char* family, const Json& function, bool has_tokens = false) {
   const Family one(family, has_tokens);
   const Json tools = Json::Array{{{"type", "function"}, {"function", function}}};
-  std::vector<KnownTool> known = {{.name = *function.find_string("name")}};
-  const auto gbnf = grammar_of_calls({tools, known, one.format(), one.marks()}, false);
-  return gbnf.ok() ? gbnf.value() : gbnf.error().message;
+  const std::vector<KnownTool> known = {{.name = *function.find_string("name")}};
+  return grammar_of_calls({tools, known, one.format(), one.marks()}, false);
+}
+
+std::string message_of(const char* family, const Json& function) {
+  const auto grammar = calls_of(family, function);
+  return grammar.ok() ? "" : grammar.error().message;
 }
 
 Json with_properties(std::string_view properties) {
@@ -336,52 +339,54 @@ Json with_properties(std::string_view properties) {
 }
 
 TEST(SchemaCalls, TakeMarksAsTokensWhereThereAreSuch) {
-  const std::string gbnf = calls_of("gemma4", with_properties(R"({"x":{"const":"a"}})"), true);
-  EXPECT_NE(gbnf.find("root ::= ((<[263]> \"call:\") call ("), gbnf.npos) << gbnf;
-  EXPECT_NE(gbnf.find("\"x\" \":\" (<[265]> \"a\" <[265]>)"), gbnf.npos) << gbnf;
+  const auto grammar = calls_of("gemma4", with_properties(R"({"x":{"const":"a"}})"), true);
+  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+  const auto tokens = grammar.value().tokens();
+  for (const int32_t mark : {263, 265}) {
+    EXPECT_NE(std::find(tokens.begin(), tokens.end(), mark), tokens.end()) << mark;
+  }
 }
 
 TEST(SchemaCalls, SortNamesAsTheTemplateDoes) {
-  const std::string gbnf = calls_of(
-      "gemma4", with_properties(R"({"b":{"type":"null"},"Ä":{"type":"null"},"C":{"type":"null"},
-                                    "ä":{"type":"null"},"a":{"type":"null"}})"));
-  size_t at = 0;
-  for (const char* name :
-       {"\"a\" \":\"", "\"b\" \":\"", "\"C\" \":\"", "\"Ä\" \":\"", "\"ä\" \":\""}) {
-    const size_t found = gbnf.find(name);
-    EXPECT_GT(found, at) << gbnf;
-    EXPECT_NE(found, gbnf.npos) << gbnf;
-    at = found;
-  }
+  const Json function = with_properties(
+      R"({"b":{"type":"null"},"Ä":{"type":"null"},"C":{"type":"null"},"ä":{"type":"null"},
+          "a":{"type":"null"}})");
+  Family family("gemma4", false);
+  family.force(Json::Array{{{"type", "function"}, {"function", function}}}, {{.name = "f"}});
+  const std::string sorted =
+      written(family.source(), "f", R"({"b":null,"Ä":null,"C":null,"ä":null,"a":null})");
+  EXPECT_LT(sorted.find("b:"), sorted.find("C:")) << sorted;
+  EXPECT_TRUE(family.takes(sorted)) << sorted;
 }
 
 TEST(SchemaCalls, WriteTheRulesOfAnyTextOnce) {
   std::string properties = "{\"p0\":{}";
   for (int i = 1; i < 30; ++i) properties += cat(",\"p", i, "\":{}");
-  const size_t one = calls_of("qwen3.5", with_properties("{\"p0\":{}}")).size();
-  EXPECT_LT(calls_of("qwen3.5", with_properties(properties + "}")).size(), one + 30 * 200);
+  const auto n_steps = [](const std::string& own) {
+    return calls_of("qwen3.5", with_properties(own)).value().steps().size();
+  };
+  EXPECT_LT(n_steps(properties + "}"), n_steps("{\"p0\":{}}") + 30 * 200);
 }
 
 TEST(SchemaCalls, SayWhatCannotBeWritten) {
-  const std::string_view fine = "root ::= ";
-  EXPECT_TRUE(calls_of("hermes", {{"name", "a b"}}).starts_with(fine));
-  EXPECT_EQ(calls_of("lfm2", {{"name", "a b"}}), "this model cannot call a tool named \"a b\"");
+  EXPECT_EQ(message_of("hermes", {{"name", "a b"}}), "");
+  EXPECT_EQ(message_of("lfm2", {{"name", "a b"}}), "this model cannot call a tool named \"a b\"");
   const Json spaced = with_properties(R"({"a b":{}})");
-  EXPECT_TRUE(calls_of("hermes", spaced).starts_with(fine));
+  EXPECT_EQ(message_of("hermes", spaced), "");
   for (const char* family : {"gemma4", "lfm2", "qwen3.5"}) {
-    EXPECT_EQ(calls_of(family, spaced),
+    EXPECT_EQ(message_of(family, spaced),
               "the tool \"f\": the JSON schema, at #/a b: calls of this model cannot contain the "
               "parameter name \"a b\"");
   }
   EXPECT_EQ(
-      calls_of("gemma4", with_properties(R"({"x":{"const":"a<|\"|>b"}})")),
+      message_of("gemma4", with_properties(R"({"x":{"const":"a<|\"|>b"}})")),
       "the tool \"f\": the JSON schema, at #/properties/x: calls of this model cannot contain "
       "the value "
       "\"a<|\\\"|>b\"");
   for (const char* family : {"hermes", "qwen3.5"}) {
-    EXPECT_EQ(calls_of(family, {{"name", "f"}, {"parameters", {{"type", "string"}}}}),
+    EXPECT_EQ(message_of(family, {{"name", "f"}, {"parameters", {{"type", "string"}}}}),
               "the tool \"f\": its parameters do not allow any object");
-    EXPECT_EQ(calls_of(family, with_properties(R"({"x":{"unevaluatedItems":{}}})")),
+    EXPECT_EQ(message_of(family, with_properties(R"({"x":{"unevaluatedItems":{}}})")),
               "the tool \"f\": the JSON schema, at #/properties/x: \"unevaluatedItems\" is not "
               "supported");
   }
@@ -391,16 +396,16 @@ TEST(SchemaCalls, AnswersMayComeAfterAThought) {
   const Family family("qwen3.5", false);
   const Json schema{{"type", "integer"}};
   const auto grammar = [&](bool is_thinking) {
-    const auto gbnf = grammar_of_answer(schema, family.format(), family.marks(), is_thinking);
-    EXPECT_TRUE(gbnf.ok());
-    return gbnf.ok() ? gbnf.value() : "";
+    return shared(grammar_of_answer(schema, family.format(), family.marks(), is_thinking));
   };
   Texts thinking(grammar(true));
   EXPECT_TRUE(thinking.have("Hm </thin, 5 < 6\n</think>\n\n7"));
   EXPECT_TRUE(thinking.have("</think>7"));
   EXPECT_FALSE(thinking.have("7"));
   EXPECT_FALSE(thinking.have("Hm</think>x"));
-  EXPECT_EQ(grammar(false), grammar_for(R"({"type":"integer"})"));
+  Texts plain(grammar(false));
+  EXPECT_TRUE(plain.have("7"));
+  EXPECT_FALSE(plain.have("</think>7"));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(LargeSchemas, ListValues) {
   EXPECT_TRUE(of_objects.have(R"({"id":4999,"name":"n"})"));
   EXPECT_FALSE(of_objects.have(R"({"id":5000,"name":"n"})"));
 
-  const std::string common = grammar_for(
+  const SharedGrammar common = grammar_for(
       cat(R"({"allOf":[{"enum":[)", integers(20'000), R"(]},{"enum":[19999,)", objects, "]}]}"));
   Texts of_both(common);
   EXPECT_TRUE(of_both.have("19999"));
@@ -87,9 +87,9 @@ TEST(LargeSchemas, HaveThousandsOfProperties) {
       listed(10'000, [](int i) { return cat("\"p", i, R"(":{"type":"null"})"); });
   const Json schema = json_of(cat(R"({"properties":{)", properties, "}}"));
   for (const bool is_open : {false, true}) {
-    const auto gbnf = grammar_of_schema(schema, {.open_objects = is_open});
-    ASSERT_TRUE(gbnf.ok()) << gbnf.error().message;
-    Texts texts(gbnf.value());
+    const SharedGrammar grammar = shared(grammar_of_schema(schema, {.open_objects = is_open}));
+    ASSERT_NE(grammar, nullptr);
+    Texts texts(grammar);
     EXPECT_TRUE(texts.have(R"({"p0":null,"p9999":null})"));
     EXPECT_FALSE(texts.have(R"({"p0":null,"p9999":1})"));
     EXPECT_EQ(texts.have(R"({"p0":null,"q":1})"), is_open);

@@ -16,12 +16,13 @@
 namespace kinglet::schema {
 namespace {
 
-// Returns a grammar; empty if the range has no numbers.
-std::string grammar_of_range(const NumberRange& range) {
+// Returns a grammar; null if the range has no numbers.
+SharedGrammar grammar_of_range(const NumberRange& range) {
   GrammarRules rules;
-  const auto gbnf = numbers_to_gbnf(range, "#", rules);
-  EXPECT_TRUE(gbnf.ok()) << (gbnf.ok() ? "" : gbnf.error().message);
-  return !gbnf.ok() || gbnf.value().empty() ? "" : rules.grammar(gbnf.value());
+  const auto numbers = numbers_expression(range, rules);
+  EXPECT_TRUE(numbers.ok()) << (numbers.ok() ? "" : numbers.error().message);
+  if (!numbers.ok() || numbers.value().empty()) return nullptr;
+  return shared(rules.grammar(numbers.value()));
 }
 
 int random_below(std::mt19937& random, int n) {
@@ -69,9 +70,9 @@ TEST(SchemaNumbers, RangesOfFractionsAndStepsAreExact) {
     const std::string first = hundredths(least);
     const std::string last = hundredths(most);
     const std::string of = step == 0 ? "" : hundredths(step);
-    const std::string grammar =
+    const SharedGrammar grammar =
         grammar_of_range({.least = Bound{first, is_open}, .most = Bound{last, false}, .step = of});
-    if (grammar.empty()) continue;
+    if (grammar == nullptr) continue;
     Texts texts(grammar);
     for (int n = 0; n < 60; ++n) {
       const int value = n == 0 ? least : n == 1 ? most : random_below(random, span) - span / 2;

@@ -170,8 +170,8 @@ TEST(SchemaPattern, KnowsPropertiesOfCharacters) {
        }) {
     const auto set = characters_with(property);
     ASSERT_TRUE(set) << property;
-    EXPECT_TRUE(schema::contains(*set, inside)) << property;
-    EXPECT_FALSE(schema::contains(*set, outside)) << property;
+    EXPECT_TRUE(contains(*set, inside)) << property;
+    EXPECT_FALSE(contains(*set, outside)) << property;
   }
   EXPECT_FALSE(characters_with("letter"));
   EXPECT_FALSE(characters_with(""));

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/grammar_support.h"
 #include "json/json.h"
 #include "schema/schema.h"
-#include "session/grammar_support.h"
 
 namespace kinglet {
 
@@ -22,17 +22,15 @@ inline Json json_of(std::string_view text) {
 // The keywords mean what JSON Schema says.
 constexpr SchemaOptions kOpen = {.open_objects = true};
 
-// Returns an empty text, and reports a failure, if the schema is refused.
-inline std::string grammar_for(std::string_view schema, const SchemaOptions& options = kOpen) {
-  auto grammar = grammar_of_schema(json_of(schema), options);
-  EXPECT_TRUE(grammar.ok()) << schema << ": " << (grammar.ok() ? "" : grammar.error().message);
-  return grammar.ok() ? std::move(grammar.value()) : std::string();
+// Returns null, and reports a failure, if the schema is refused.
+inline SharedGrammar grammar_for(std::string_view schema, const SchemaOptions& options = kOpen) {
+  return shared(grammar_of_schema(json_of(schema), options));
 }
 
 // The texts of a grammar.
 class Texts {
  public:
-  explicit Texts(std::string_view gbnf) : matcher_(grammar_of(gbnf)) {}
+  explicit Texts(SharedGrammar grammar) : matcher_(std::move(grammar)) {}
 
   bool have(std::string_view text) { return accepts(matcher_, text); }
 
@@ -51,9 +49,9 @@ struct SchemaCase {
 inline void check(const std::vector<SchemaCase>& cases) {
   for (const auto& [name, schema, good, bad] : cases) {
     SCOPED_TRACE(name);
-    const std::string gbnf = grammar_for(schema);
-    if (gbnf.empty()) continue;
-    Texts texts(gbnf);
+    const SharedGrammar grammar = grammar_for(schema);
+    if (grammar == nullptr) continue;
+    Texts texts(grammar);
     for (const std::string& text : good) EXPECT_TRUE(texts.have(text)) << text;
     for (const std::string& text : bad) EXPECT_FALSE(texts.have(text)) << text;
   }

@@ -5,7 +5,7 @@
 
 #include "gguf/file.h"
 #include "session/generation.h"
-#include "session/grammar_support.h"
+#include "grammar/grammar_support.h"
 #include "session/language_model.h"
 
 namespace kinglet {

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "session/grammar_support.h"
+#include "grammar/grammar_support.h"
 #include "session/sampler.h"
 #include "text/test_tokenizers.h"
 

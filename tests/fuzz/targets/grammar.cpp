@@ -1,7 +1,7 @@
 // The input is the text of a grammar, a NUL, and bytes that choose a way through it. The target
 // does not know what the grammar accepts. It checks that the matcher never reaches a dead end, and
 // that forgetting states changes nothing.
-#include "session/grammar.h"
+#include "grammar/grammar.h"
 
 #include <algorithm>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fuzz/input.h"
-#include "session/grammar_matcher.h"
+#include "grammar/grammar_matcher.h"
 
 namespace kinglet::fuzz {
 namespace {

@@ -1,75 +1,34 @@
-#include "session/gbnf_parser.h"
+#include "grammar/gbnf_parser.h"
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/utf8.h"
-#include "session/byte_ranges.h"
 
 namespace kinglet {
 namespace {
 
-using Kind = GrammarStep::Kind;
-using Steps = std::vector<GrammarStep>;
+constexpr size_t kMaxGrammarBytes = 16 << 20;
 
 // The deepest nesting of groups: each level takes a frame of the C++ stack.
 constexpr int kMaxNesting = 100;
-
-constexpr uint32_t kUnbounded = UINT32_MAX;
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_';
 }
 
-int32_t distance(size_t from, size_t to) {
-  return static_cast<int32_t>(to) - static_cast<int32_t>(from);
-}
-
-void append_copy(Steps& steps, const Steps& part) {
-  for (const GrammarStep& step : part) steps.push_back(GrammarStep(step));
-}
-
-// Puts a split in front of every alternative but the last, and a jump to the end after it.
-class Alternatives {
- public:
-  explicit Alternatives(Steps& steps) : steps_(steps), first_(steps.size()) {}
-
-  void begin_another() {
-    const int32_t after = distance(first_, steps_.size() + 2);
-    steps_.push_back({Kind::split});
-    for (size_t i = steps_.size() - 1; i > first_; --i) steps_[i] = steps_[i - 1];
-    steps_[first_] = {Kind::split, 0, 0, after};
-    steps_.push_back({Kind::jump, 0, 0, last_jump_});
-    first_ = steps_.size();
-    last_jump_ = distance(0, first_ - 1);
-  }
-
-  void close() {
-    while (last_jump_ != 0) {
-      GrammarStep& jump = steps_[static_cast<size_t>(last_jump_)];
-      const int32_t target = distance(static_cast<size_t>(last_jump_), steps_.size());
-      last_jump_ = std::exchange(jump.target, target);
-    }
-  }
-
- private:
-  Steps& steps_;
-  size_t first_;           // step of the alternative
-  int32_t last_jump_ = 0;  // until close(), its target is the jump before it; 0: none
-};
-
-// Each function reads what it is named after, and appends its steps to those of the rule. It
-// returns false if the text is wrong: error() then says why.
+// Each function reads what it is named after. It returns false if the text is wrong: error() then
+// says why.
 class GbnfParser {
  public:
-  GbnfParser(std::string_view text, GbnfProgram& program) : text_(text), program_(program) {
-    program_.steps.push_back({Kind::call, 0, 0, distance(0, text.size())});
-    program_.steps.push_back({Kind::end, 0, 0, -1});
+  GbnfParser(std::string_view text, GbnfRules& rules) : text_(text), rules_(rules) {
+    number_of("root", text.size());
   }
 
   bool parse() {
@@ -77,30 +36,34 @@ class GbnfParser {
     while (at_ < text_.size()) {
       if (!rule()) return false;
     }
+    for (size_t i = 0; i < rules_.bodies.size(); ++i) {
+      if (!rules_.bodies[i].empty()) continue;
+      const std::string_view name = i == 0 ? "root" : gbnf_name(text_, rules_.positions[i]);
+      return fail(rules_.positions[i], {"rule ", in_quotes(name), " is not defined"});
+    }
     return true;
   }
+
+  bool alternatives(bool in_group, Expression& read);
 
   Error& error() { return *error_; }
 
  private:
   bool rule();
-  bool alternatives(bool in_group);
-  bool sequence(bool in_group);
-  bool symbol();
-  bool literal();
-  bool token();
-  bool set();
-  bool group();
-  void reference();
-  bool repetition(size_t first);
-  bool bounds(uint32_t& least, uint32_t& most);
+  bool sequence(bool in_group, Expression& read);
+  bool symbol(Expression& read);
+  bool literal(Expression& read);
+  bool token(Expression& read);
+  bool set(Expression& read);
+  bool group(Expression& read);
+  bool repetition(Expression& repeated);
+  bool bounds(uint32_t& least, uint64_t& most);
   bool number(uint32_t& value);
   bool character(char32_t& code_point);
   bool escape(char32_t& code_point);
 
-  bool append_set(std::vector<CodePointRange> ranges, bool negated, size_t begin);
-  bool repeat(size_t first, uint32_t least, uint32_t most);
-  uint32_t finish_rule(const Steps& steps);
+  // Returns the number of a rule, which may be defined later. `position`: where it is named.
+  uint32_t number_of(std::string_view name, size_t position);
   bool check_size(uint64_t n_more);
 
   size_t digits(uint32_t base, size_t n_most, uint32_t& value);
@@ -124,107 +87,126 @@ class GbnfParser {
   std::string_view text_;
   size_t at_ = 0;
   int nesting_ = 0;
-  Steps steps_;  // of the rule that is being read
-  GbnfProgram& program_;
+  uint64_t n_steps_ = 2;  // of the program so far: it begins with a call of the root, and an end
+  GbnfRules& rules_;
+  std::unordered_map<std::string_view, uint32_t> numbers_;  // of rules, by name
   std::optional<Error> error_;
 };
 
+uint32_t GbnfParser::number_of(std::string_view name, size_t position) {
+  const auto number = static_cast<uint32_t>(rules_.bodies.size());
+  const auto [known, is_new] = numbers_.try_emplace(name, number);
+  if (is_new) {
+    rules_.bodies.emplace_back();
+    rules_.positions.push_back(position);
+  }
+  return known->second;
+}
+
 bool GbnfParser::rule() {
-  const uint64_t position = at_;
-  at_ += gbnf_name(text_, at_).size();
-  if (at_ == position) return expected("the name of a rule");
+  const size_t position = at_;
+  const std::string_view name = gbnf_name(text_, at_);
+  at_ += name.size();
+  if (name.empty()) return expected("the name of a rule");
   skip_space(false);
   if (!take("::=")) return expected("\"::=\"");
   skip_space(true);
-  steps_.clear();
-  if (!alternatives(false)) return false;
+  Expression body;
+  if (!alternatives(false, body)) return false;
   if (!at_end() && !at_newline()) return expected("a symbol, \"|\" or the end of the line");
-  program_.rules.push_back(position << 32 | finish_rule(steps_));
+  const uint32_t number = number_of(name, position);
+  if (!rules_.bodies[number].empty()) {
+    return fail(position, {"rule ", in_quotes(name), " is defined twice"});
+  }
+  rules_.bodies[number] = std::move(body);
+  rules_.positions[number] = position;
+  ++n_steps_;
   skip_space(true);
   return true;
 }
 
-// Appends the rule to the program, and returns its first step.
-uint32_t GbnfParser::finish_rule(const Steps& steps) {
-  const size_t first = program_.steps.size();
-  append_copy(program_.steps, steps);
-  program_.steps.push_back({Kind::end, 0, 0, distance(program_.steps.size(), first)});
-  return static_cast<uint32_t>(first);
-}
-
-bool GbnfParser::alternatives(bool in_group) {
-  Alternatives alternatives(steps_);
+bool GbnfParser::alternatives(bool in_group, Expression& read) {
+  std::vector<Expression> branches;
   for (;;) {
-    if (!sequence(in_group)) return false;
+    if (!sequence(in_group, branches.emplace_back())) return false;
     if (!take("|")) break;
+    n_steps_ += 2;
     skip_space(true);
-    alternatives.begin_another();
   }
-  alternatives.close();
+  read = kinglet::alternatives(branches);
   return true;
 }
 
-bool GbnfParser::sequence(bool in_group) {
+bool GbnfParser::sequence(bool in_group, Expression& read) {
   constexpr std::string_view kRepetitions = "*+?{";
   constexpr std::string_view kBehind = "|)\n\r";
-  std::optional<size_t> last;  // symbol's first step
+  std::vector<Expression> parts;
   while (!at_end() && kBehind.find(peek()) == kBehind.npos) {
     if (kRepetitions.find(peek()) != kRepetitions.npos) {
-      if (!last) return expected("a symbol to repeat");
-      if (!repetition(*last)) return false;
-    } else {
-      last = steps_.size();
-      if (!symbol()) return false;
+      if (parts.empty()) return expected("a symbol to repeat");
+      if (!repetition(parts.back())) return false;
+    } else if (!symbol(parts.emplace_back())) {
+      return false;
     }
     if (!check_size(0)) return false;
     skip_space(in_group);
   }
+  read = kinglet::sequence(parts);
   return true;
 }
 
-bool GbnfParser::symbol() {
+bool GbnfParser::symbol(Expression& read) {
+  if (take("(")) return group(read);
   const size_t begin = at_;
-  if (take("\"")) return literal();
-  if (take("[")) return set();
-  if (take("(")) return group();
-  if (take(".")) return append_set({}, true, begin);
-  if (is_name_char(peek())) {
-    reference();
-    return true;
-  }
-  if (take("<[")) return token();
-  if (peek() == '<' || peek() == '!') {
+  if (take("\"")) {
+    if (!literal(read)) return false;
+  } else if (take("[")) {
+    if (!set(read)) return false;
+  } else if (take(".")) {
+    read = one_of({kAnyCodePoint});
+  } else if (is_name_char(peek())) {
+    const std::string_view name = gbnf_name(text_, at_);
+    at_ += name.size();
+    read = call_of(number_of(name, begin));
+  } else if (take("<[")) {
+    if (!token(read)) return false;
+  } else if (peek() == '<' || peek() == '!') {
     return fail(begin, {"a token must be given by its id (\"<[7]>\") or as text"});
+  } else {
+    return expected("a symbol, \"|\" or the end of the rule");
   }
-  return expected("a symbol, \"|\" or the end of the rule");
+  n_steps_ += read.n_steps();
+  return true;
 }
 
-bool GbnfParser::literal() {
+bool GbnfParser::literal(Expression& read) {
   const size_t begin = at_ - 1;
+  std::string text;
   while (!take("\"")) {
     if (at_end()) return fail(begin, {"this literal has no closing quotation mark"});
     char32_t code_point = 0;
     if (!character(code_point)) return false;
-    if (!append_set({code_points(code_point, code_point)}, false, begin)) return false;
-    if (!check_size(0)) return false;
+    append_utf8(text, code_point);
+    if (!check_size(text.size())) return false;
   }
+  read = kinglet::literal(text);
   return true;
 }
 
-bool GbnfParser::token() {
+bool GbnfParser::token(Expression& read) {
   const size_t begin = at_ - 2;
   uint32_t id = 0;
   if (digits(10, text_.size(), id) == 0) return expected("the id of a token");
   if (!take("]>")) return expected("\"]>\"");
   if (id > INT32_MAX) return fail(begin, {"this token id is too large"});
-  steps_.push_back({Kind::token, 0, 0, static_cast<int32_t>(id)});
+  read = whole_token(id);
   return true;
 }
 
-bool GbnfParser::set() {
+bool GbnfParser::set(Expression& read) {
   const size_t begin = at_ - 1;
   const bool negated = take("^");
-  std::vector<CodePointRange> ranges;
+  CharacterSet ranges;
   while (!take("]")) {
     if (at_end()) return fail(begin, {"this set of characters has no closing bracket"});
     const size_t range_begin = at_;
@@ -237,61 +219,52 @@ bool GbnfParser::set() {
       if (!character(last)) return false;
       if (last < first) return fail(range_begin, {"this range ends before it begins"});
     }
-    ranges.push_back(code_points(first, last));
+    ranges.push_back({first, last});
   }
-  return append_set(std::move(ranges), negated, begin);
+  read = one_of(negated ? complement(std::move(ranges)) : ranges);
+  return !read.empty() || fail(begin, {"this set of characters is empty"});
 }
 
-bool GbnfParser::append_set(std::vector<CodePointRange> ranges, bool negated, size_t begin) {
-  const size_t n_before = steps_.size();
-  Alternatives alternatives(steps_);
-  for_each_byte_sequence(normalized(std::move(ranges), negated), [&](std::string_view first,
-                                                                     std::string_view last) {
-    if (steps_.size() > n_before) alternatives.begin_another();
-    for (size_t i = 0; i < first.size(); ++i) {
-      steps_.push_back({Kind::take, static_cast<uint8_t>(first[i]), static_cast<uint8_t>(last[i])});
-    }
-  });
-  alternatives.close();
-  return steps_.size() > n_before || fail(begin, {"this set of characters is empty"});
-}
-
-bool GbnfParser::group() {
+bool GbnfParser::group(Expression& read) {
   const size_t begin = at_ - 1;
   if (++nesting_ > kMaxNesting) {
     return fail(begin, {"groups are nested more than ", cat(kMaxNesting), " deep"});
   }
   skip_space(true);
-  if (!alternatives(true)) return false;
+  if (!alternatives(true, read)) return false;
   if (at_end()) return fail(begin, {"this group has no closing parenthesis"});
   if (!take(")")) return expected("\")\"");
   --nesting_;
   return true;
 }
 
-void GbnfParser::reference() {
-  steps_.push_back({Kind::call, 0, 0, distance(0, at_)});
-  at_ += gbnf_name(text_, at_).size();
-}
-
-bool GbnfParser::repetition(size_t first) {
-  if (take("*")) return repeat(first, 0, kUnbounded);
-  if (take("+")) return repeat(first, 1, kUnbounded);
-  if (take("?")) return repeat(first, 0, 1);
+bool GbnfParser::repetition(Expression& repeated) {
   uint32_t least = 0;
-  uint32_t most = 0;
-  return bounds(least, most) && repeat(first, least, most);
+  uint64_t most = kUnlimited;
+  if (take("+")) {
+    least = 1;
+  } else if (take("?")) {
+    most = 1;
+  } else if (!take("*") && !bounds(least, most)) {
+    return false;
+  }
+  n_steps_ -= repeated.n_steps();
+  repeated = repeat(repeated, least, most);
+  n_steps_ += repeated.n_steps();
+  return true;
 }
 
 // Reads "{2}", "{2,}" or "{2,5}".
-bool GbnfParser::bounds(uint32_t& least, uint32_t& most) {
+bool GbnfParser::bounds(uint32_t& least, uint64_t& most) {
   const size_t begin = at_++;
   if (!number(least)) return false;
   most = least;
   if (take(",")) {
     skip_space(false);
-    most = kUnbounded;
-    if (peek() != '}' && !number(most)) return false;
+    uint32_t limit = 0;
+    const bool is_limited = peek() != '}';
+    if (is_limited && !number(limit)) return false;
+    most = is_limited ? limit : kUnlimited;
   }
   if (!take("}")) return expected("\"}\"");
   if (most < least) {
@@ -312,40 +285,8 @@ bool GbnfParser::number(uint32_t& value) {
   return true;
 }
 
-// Optional copies are nested, so that each can skip the rest: "x{0,3}" is (x (x x?)?)?. The steps
-// to be copied become a rule, so that each copy is one call.
-bool GbnfParser::repeat(size_t first, uint32_t least, uint32_t most) {
-  Steps part;
-  for (size_t i = first; i < steps_.size(); ++i) part.push_back(GrammarStep(steps_[i]));
-  while (steps_.size() > first) steps_.pop_back();
-  if (part.empty()) return true;
-  const uint32_t n_copies = most == kUnbounded ? std::max(least, 1u) : most;
-  if (!check_size(2 * uint64_t{n_copies} + part.size())) return false;
-  if (n_copies > 1 && part.size() > 1) {
-    const auto start = static_cast<int32_t>(finish_rule(part));
-    part.clear();
-    part.push_back({Kind::call, 0, 0, ~start});
-  }
-  const int32_t length = distance(0, part.size());
-  for (uint32_t i = 0; i < least; ++i) append_copy(steps_, part);
-  if (most == kUnbounded && least > 0) {
-    steps_.push_back({Kind::split, 0, 0, -length});
-  } else if (most == kUnbounded) {
-    steps_.push_back({Kind::split, 0, 0, length + 2});
-    append_copy(steps_, part);
-    steps_.push_back({Kind::jump, 0, 0, -length - 1});
-  } else {
-    const size_t end = steps_.size() + (most - least) * (part.size() + 1);
-    while (steps_.size() < end) {
-      steps_.push_back({Kind::split, 0, 0, distance(steps_.size(), end)});
-      append_copy(steps_, part);
-    }
-  }
-  return true;
-}
-
 bool GbnfParser::check_size(uint64_t n_more) {
-  if (program_.steps.size() + steps_.size() + n_more <= kMaxGrammarSteps) return true;
+  if (n_steps_ + n_more <= kMaxGrammarSteps) return true;
   return fail(at_, {"the grammar is too large: up to here it has more than ", cat(kMaxGrammarSteps),
                     " steps"});
 }
@@ -426,10 +367,22 @@ std::string GbnfParser::found() const {
 
 }  // namespace
 
-Status parse_gbnf(std::string_view text, GbnfProgram& program) {
-  GbnfParser parser(text, program);
+Status parse_gbnf(std::string_view text, GbnfRules& rules) {
+  if (text.size() > kMaxGrammarBytes) {
+    return Error{ErrorCode::invalid_grammar, cat("the grammar has ", text.size(),
+                                                 " bytes, expected at most ", kMaxGrammarBytes)};
+  }
+  GbnfParser parser(text, rules);
   if (!parser.parse()) return std::move(parser.error());
   return {};
+}
+
+Expression gbnf_expression(std::string_view text) {
+  GbnfRules rules;
+  GbnfParser parser(text, rules);
+  Expression read;
+  parser.alternatives(false, read);
+  return read;
 }
 
 std::string_view gbnf_name(std::string_view text, size_t position) {

@@ -1,4 +1,4 @@
-#include "session/grammar_matcher.h"
+#include "grammar/grammar_matcher.h"
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace kinglet::schema {
+namespace kinglet {
 
 // From the first code point to the last.
 struct CodePoints {
@@ -26,4 +26,4 @@ CharacterSet intersection(const CharacterSet& a, const CharacterSet& b);
 // The set's ranges are in order.
 bool contains(const CharacterSet& set, char32_t code_point);
 
-}  // namespace kinglet::schema
+}  // namespace kinglet

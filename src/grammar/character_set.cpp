@@ -1,9 +1,9 @@
-#include "schema/character_set.h"
+#include "grammar/character_set.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace kinglet::schema {
+namespace kinglet {
 
 CharacterSet normalized(CharacterSet set) {
   std::sort(set.begin(), set.end(), [](CodePoints a, CodePoints b) { return a.first < b.first; });
@@ -43,4 +43,4 @@ bool contains(const CharacterSet& set, char32_t code_point) {
   return range != set.end() && code_point >= range->first;
 }
 
-}  // namespace kinglet::schema
+}  // namespace kinglet

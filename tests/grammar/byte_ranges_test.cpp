@@ -1,4 +1,4 @@
-#include "session/byte_ranges.h"
+#include "grammar/byte_ranges.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ bool is_surrogate(char32_t c) { return c >= 0xd800 && c < 0xe000; }
 
 using Sequences = std::vector<std::pair<std::string, std::string>>;
 
-Sequences sequences_of(const std::vector<CodePointRange>& ranges) {
+Sequences sequences_of(const CharacterSet& ranges) {
   Sequences sequences;
   for_each_byte_sequence(ranges, [&](const std::string& first, const std::string& last) {
     EXPECT_EQ(first.size(), last.size());
@@ -40,10 +40,10 @@ int n_spelling(const Sequences& sequences, const std::string& bytes) {
       }));
 }
 
-bool contains(const std::vector<CodePointRange>& ranges, char32_t c) {
-  return std::any_of(ranges.begin(), ranges.end(), [c](CodePointRange range) {
-    return c >= first_of(range) && c <= last_of(range);
-  });
+// In ranges of any order.
+bool is_in(const CharacterSet& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [c](CodePoints range) { return c >= range.first && c <= range.last; });
 }
 
 uint64_t n_spelled(const Sequences& sequences) {
@@ -57,11 +57,12 @@ uint64_t n_spelled(const Sequences& sequences) {
 }
 
 // Expects each member once, and as many texts as there are members: so there is nothing else.
-void expect_exact(const std::vector<CodePointRange>& ranges, bool negated) {
-  const auto sequences = sequences_of(normalized(ranges, negated));
+void expect_exact(const CharacterSet& ranges, bool negated) {
+  const CharacterSet members = negated ? complement(ranges) : normalized(ranges);
+  const auto sequences = sequences_of(members);
   uint64_t n_members = 0;
   for (char32_t c = 0; c <= 0x10ffff; ++c) {
-    if (is_surrogate(c) || contains(ranges, c) == negated) continue;
+    if (is_surrogate(c) || is_in(ranges, c) == negated) continue;
     ++n_members;
     std::string bytes;
     append_utf8(bytes, c);
@@ -74,9 +75,9 @@ void expect_exact(const std::vector<CodePointRange>& ranges, bool negated) {
 }
 
 TEST(ByteRanges, SpellEveryCharacterOnce) {
-  expect_exact({code_points(0, 0x10ffff)}, false);
-  expect_exact({code_points('"', '"'), code_points('\\', '\\'), code_points(0, 0x1f)}, true);
-  expect_exact({code_points(0xd700, 0xe100)}, false);
+  expect_exact({{0, 0x10ffff}}, false);
+  expect_exact({{'"', '"'}, {'\\', '\\'}, {0, 0x1f}}, true);
+  expect_exact({{0xd700, 0xe100}}, false);
   expect_exact({}, true);
 }
 
@@ -85,7 +86,7 @@ TEST(ByteRanges, SpellRandomSets) {
   const char32_t borders[] = {0,      0x7f,   0x80,   0x7ff,   0x800,   0xfff,
                               0x1000, 0xd7ff, 0xffff, 0x10000, 0x3ffff, 0x10ffff};
   for (int i = 0; i < 12; ++i) {
-    std::vector<CodePointRange> ranges;
+    CharacterSet ranges;
     for (size_t n = 1 + random() % 3; n > 0; --n) {
       const auto pick = [&]() -> char32_t {
         if (random() % 2) return borders[random() % std::size(borders)];
@@ -93,15 +94,15 @@ TEST(ByteRanges, SpellRandomSets) {
       };
       const char32_t a = pick();
       const char32_t b = pick();
-      ranges.push_back(code_points(std::min(a, b), std::max(a, b)));
+      ranges.push_back({std::min(a, b), std::max(a, b)});
     }
     expect_exact(ranges, i % 2 == 1);
   }
 }
 
 TEST(ByteRanges, LeaveSurrogatesOut) {
-  EXPECT_TRUE(sequences_of({code_points(0xd800, 0xdfff)}).empty());
-  EXPECT_TRUE(sequences_of(normalized({code_points(0, 0x10ffff)}, true)).empty());
+  EXPECT_TRUE(sequences_of({{0xd800, 0xdfff}}).empty());
+  EXPECT_TRUE(sequences_of(complement({kAnyCodePoint})).empty());
 }
 
 }  // namespace

@@ -8,20 +8,22 @@
 #include <utility>
 #include <vector>
 
-#include "session/grammar.h"
-#include "session/grammar_matcher.h"
+#include "grammar/grammar.h"
+#include "grammar/grammar_matcher.h"
 #include "text/token_index.h"
 
 namespace kinglet {
 
-// Returns null, and reports a failure, if the text is not a grammar.
-inline std::shared_ptr<const Grammar> grammar_of(std::string_view gbnf) {
-  auto grammar = Grammar::parse(gbnf);
-  if (!grammar.ok()) {
-    ADD_FAILURE() << grammar.error().message << "\n" << gbnf;
-    return nullptr;
-  }
-  return std::make_shared<const Grammar>(std::move(grammar.value()));
+// Returns null, and reports a failure, if there is an error.
+inline SharedGrammar shared(Result<Grammar> grammar) {
+  if (grammar.ok()) return std::make_shared<const Grammar>(std::move(grammar.value()));
+  ADD_FAILURE() << grammar.error().message;
+  return nullptr;
+}
+
+inline SharedGrammar grammar_of(std::string_view gbnf) {
+  SCOPED_TRACE(gbnf);
+  return shared(Grammar::parse(gbnf));
 }
 
 // The state after `text`.

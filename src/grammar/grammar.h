@@ -1,5 +1,4 @@
-// Grammars for constrained output: GBNF, as llama.cpp documents it (grammars/README.md), compiled
-// to a small program over the bytes of UTF-8.
+// Grammars for constrained output, compiled to a small program over the bytes of UTF-8.
 //
 // The program works on bytes because tokens may end inside a character. It then is between two of
 // its steps, and no incomplete character has to be decoded.
@@ -7,31 +6,42 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "session/grammar_step.h"
+#include "grammar/expression.h"
+#include "grammar/grammar_step.h"
 
 namespace kinglet {
 
-// How the message of Grammar::parse() ends where a rule cannot end.
+// How the message ends where a rule cannot end.
 constexpr std::string_view kNeverEnds =
     "never ends: each of its alternatives contains the rule itself";
 
+// Says what is wrong with a rule.
+using DescribeRule = std::function<std::string(uint32_t rule, std::string_view fault)>;
+
 class Grammar {
  public:
-  // Step 0 calls the rule "root", step 1 ends the text.
+  // Step 0 calls the first rule, step 1 ends the text.
   static constexpr uint32_t kStart = 0;
   static constexpr uint32_t kEnd = 1;
 
-  // Parses and checks a grammar. Supports literals, sets of characters, ".", tokens by their ids
-  // (<[7]>), groups, alternatives, repetitions (* + ? {m} {m,} {m,n}), references and comments.
-  // Every rule must be able to end, and no rule may begin with itself.
-  // ErrorCode::invalid_grammar says what is wrong, with line and column.
+  // Parses and compiles GBNF, as llama.cpp documents it (grammars/README.md). Supports literals,
+  // sets of characters, ".", tokens by their ids (<[7]>), groups, alternatives, repetitions
+  // (* + ? {m} {m,} {m,n}), references and comments. Errors: those of compile(), and
+  // ErrorCode::invalid_grammar with line and column.
   static Result<Grammar> parse(std::string_view gbnf);
+
+  // Compiles rules, which call each other by their places; texts match the first one. Rules that
+  // are absent must not be called. Every rule must be able to end, and no rule may begin with
+  // itself: otherwise ErrorCode::invalid_grammar, in the words of `describe`.
+  static Result<Grammar> compile(std::span<const Expression> rules, const DescribeRule& describe);
 
   std::span<const GrammarStep> steps() const { return steps_; }
 

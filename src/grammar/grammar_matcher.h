@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "session/grammar.h"
+#include "grammar/grammar.h"
 
 namespace kinglet {
 

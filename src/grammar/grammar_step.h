@@ -23,6 +23,8 @@ struct GrammarStep {
   uint8_t low = 0;
   uint8_t high = 0;
   int32_t target = 0;  // relative to this step, except the id of a token
+
+  bool operator==(const GrammarStep&) const = default;
 };
 
 }  // namespace kinglet

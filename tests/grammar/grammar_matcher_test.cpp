@@ -1,6 +1,6 @@
 // Compares the matcher with an oracle that is independent of its steps, states and stacks: random
 // grammars are made as trees, printed as GBNF, and matched by following the trees.
-#include "session/grammar_matcher.h"
+#include "grammar/grammar_matcher.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "session/grammar_support.h"
+#include "grammar/grammar_support.h"
 
 namespace kinglet {
 namespace {

@@ -1,0 +1,34 @@
+// Parses the text of a grammar.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "grammar/expression.h"
+
+namespace kinglet {
+
+// The first rule is "root".
+struct GbnfRules {
+  std::vector<Expression> bodies;
+  std::vector<size_t> positions;  // of the rules' names in the text
+};
+
+// Parses `text` into an empty list. ErrorCode::invalid_grammar.
+Status parse_gbnf(std::string_view text, GbnfRules& rules);
+
+// Parses what follows "::=", which must be right and refer to no rule.
+Expression gbnf_expression(std::string_view text);
+
+// Returns the name that begins at this position of the text.
+std::string_view gbnf_name(std::string_view text, size_t position);
+
+// Makes an ErrorCode::invalid_grammar: "line 3, column 7 of the grammar: …", followed by the parts
+// of the message.
+Error grammar_error(std::string_view text, size_t position,
+                    std::initializer_list<std::string_view> message);
+
+}  // namespace kinglet
