@@ -14,28 +14,31 @@ using NodeKind = Expression::Node::Kind;
 using Steps = std::vector<GrammarStep>;
 
 // Larger numbers are all the same: too large. The products of two of them do not overflow.
-uint64_t bounded(uint64_t n) { return std::min<uint64_t>(n, kMaxGrammarSteps + 1); }
+uint32_t bounded(uint64_t n) {
+  return static_cast<uint32_t>(std::min<uint64_t>(n, kMaxGrammarSteps + 1));
+}
 
 // Counts the steps of the parts: see Grammar::compile().
 void count_steps(Expression::Node& node) {
-  node.n_inline = node.kind == NodeKind::rule ? 1 : node.steps.size();
+  uint64_t n_inline = node.kind == NodeKind::rule ? 1 : node.steps.size();
+  uint64_t n_in_rules = 0;
   for (const Expression& part : node.parts) {
-    node.n_inline += part->n_inline;
-    node.n_in_rules += part->n_in_rules;
+    n_inline += part->n_inline;
+    n_in_rules += part->n_in_rules;
   }
-  if (node.kind == NodeKind::alternatives) node.n_inline += 2 * (node.parts.size() - 1);
-  if (node.kind == NodeKind::repetition && node.n_inline > 0) {
+  if (node.kind == NodeKind::alternatives) n_inline += 2 * (node.parts.size() - 1);
+  if (node.kind == NodeKind::repetition && n_inline > 0) {
     const uint64_t least = bounded(node.least);
     const uint64_t most = bounded(node.most);
-    if (node.repeats_a_rule()) node.n_in_rules += node.n_inline + 1;
-    const uint64_t each = node.repeats_a_rule() ? 1 : node.n_inline;
+    if (node.repeats_a_rule()) n_in_rules += n_inline + 1;
+    const uint64_t each = node.repeats_a_rule() ? 1 : n_inline;
     const uint64_t n_optional = node.most != kUnlimited ? (most - least) * (each + 1)
                                 : least > 0             ? 1
                                                         : each + 2;
-    node.n_inline = least * each + n_optional;
+    n_inline = least * each + n_optional;
   }
-  node.n_inline = bounded(node.n_inline);
-  node.n_in_rules = bounded(node.n_in_rules);
+  node.n_inline = bounded(n_inline);
+  node.n_in_rules = bounded(n_in_rules);
 }
 
 uint64_t hash_of(const Expression::Node& node) {
@@ -77,7 +80,7 @@ Expression::Expression(Node node) {
   node_ = std::make_shared<const Node>(std::move(node));
 }
 
-uint64_t Expression::n_steps() const { return empty() ? 0 : node_->n_inline + node_->n_in_rules; }
+uint32_t Expression::n_steps() const { return empty() ? 0 : node_->n_inline + node_->n_in_rules; }
 
 bool operator==(const Expression& a, const Expression& b) {
   if (a.node_ == b.node_) return true;

@@ -34,7 +34,7 @@ class Expression {
 
   // About how long its program is, with the rules that its repetitions need: more than
   // kMaxGrammarSteps if it would be too long.
-  uint64_t n_steps() const;
+  uint32_t n_steps() const;
 
  private:
   std::shared_ptr<const Node> node_;
@@ -51,8 +51,8 @@ struct Expression::Node {
 
   // Where the expression stands; steps of rules that its repetitions need. Both are at most
   // kMaxGrammarSteps + 1.
-  uint64_t n_inline = 0;
-  uint64_t n_in_rules = 0;
+  uint32_t n_inline = 0;
+  uint32_t n_in_rules = 0;
   uint64_t hash = 0;
 
   // Whether the program calls a rule for each copy of the repeated part.

@@ -21,7 +21,7 @@ Expression GrammarRules::add(const Expression& body) {
 }
 
 Expression GrammarRules::shared(const Expression& expression) {
-  constexpr uint64_t kLong = 150;
+  constexpr uint32_t kLong = 150;
   return expression.n_steps() > kLong ? add(expression) : expression;
 }
 

@@ -31,6 +31,7 @@ void grammar(Bytes input);        // grammars, and ways through them
 void schema(Bytes input);         // JSON schemas, and answers under them
 void sampler(Bytes input);        // options and logits
 void state(Bytes input);          // saved sessions, damaged
+void record(Bytes input);         // documents of a search index, damaged
 void model(Bytes input);          // whole files, loaded and run
 void vision(Bytes input);         // picture readers, and pictures
 void picture(Bytes input);        // picture files
@@ -63,6 +64,7 @@ constexpr Target kTargets[] = {
     {"schema", schema},
     {"sampler", sampler},
     {"state", state},
+    {"record", record},
     {"model", model},
     {"vision", vision},
     {"picture", picture},

@@ -30,7 +30,7 @@ TEST(Expression, KnowsTheLengthOfItsProgram) {
 TEST(Expression, IsBoundedWhateverIsRepeated) {
   Expression expression = literal("ab");
   for (int i = 0; i < 100; ++i) expression = repeat(expression, 0, UINT64_MAX - 1);
-  EXPECT_GT(expression.n_steps(), uint64_t{kMaxGrammarSteps});
+  EXPECT_GT(expression.n_steps(), kMaxGrammarSteps);
   const auto refused =
       Grammar::compile({&expression, 1}, [](uint32_t rule, std::string_view fault) {
         return std::to_string(rule) + " " + std::string(fault);
