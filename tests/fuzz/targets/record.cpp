@@ -14,7 +14,7 @@
 namespace kinglet::fuzz {
 namespace {
 
-constexpr size_t kNumbers = 40;  // no multiple of a block
+constexpr size_t kDimensions = 40;  // no multiple of a block
 constexpr size_t kPassages = 3;
 constexpr int kMostChanges = 8;
 // Where a record has its checksum, and where what it covers begins.
@@ -22,13 +22,13 @@ constexpr size_t kChecksum = 8;
 constexpr size_t kChecked = 16;
 
 std::vector<std::byte> some_record() {
-  auto vectors = PassageVectors::create(kPassages, kNumbers);
+  auto vectors = PassageVectors::create(kPassages, kDimensions);
   SearchDocument document{.id = "an id",
                           .info = "{}",
                           .text = "One. Zwei für drei.",
                           .passages = {{0, 4}, {5, 13}, {5, 20}},
                           .vectors = std::move(vectors.value())};
-  std::vector<float> vector(kNumbers, 0.1f);
+  std::vector<float> vector(kDimensions, 0.1f);
   vector[7] = -0.7f;
   document.vectors.set(0, vector);
   document.vectors.set(2, vector);
