@@ -14,8 +14,8 @@
 
 #include "base/format.h"
 #include "gguf/file.h"
-#include "session/constraint.h"
 #include "grammar/grammar.h"
+#include "session/constraint.h"
 #include "session/sampler.h"
 #include "text/tokenizer.h"
 

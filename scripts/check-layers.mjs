@@ -17,7 +17,18 @@ const allowed = {
   hub: ['base', 'json', 'tensor', 'gguf'],
   grammar: ['base'],
   schema: ['base', 'grammar', 'json', 'text'],
-  session: ['base', 'grammar', 'tensor', 'gguf', 'kernels', 'kv', 'model', 'json', 'text', 'vision'],
+  session: [
+    'base',
+    'grammar',
+    'tensor',
+    'gguf',
+    'kernels',
+    'kv',
+    'model',
+    'json',
+    'text',
+    'vision',
+  ],
   chat: ['base', 'gguf', 'json', 'text', 'model', 'vision', 'grammar', 'schema', 'session'],
 };
 allowed.search = ['base', 'gguf', 'kernels', 'model', 'session', 'tensor', 'text'];

@@ -153,9 +153,7 @@ size_t SearchDocument::n_pending() const {
   return n;
 }
 
-std::string SearchDocument::key() const {
-  return hexadecimal(hash_text(id), 16);
-}
+std::string SearchDocument::key() const { return hexadecimal(hash_text(id), 16); }
 
 Result<AlignedBuffer> write_record(const SearchDocument& document, uint64_t settings) {
   RecordHeader header;

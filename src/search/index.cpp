@@ -179,7 +179,7 @@ Status SearchIndex::choose_settings(const SearchOptions& options) {
                      around.size(), " are for the prompt")};
   }
   settings_ = hash_text(cat(kCutVersion, " ", model.identity(0), " ", pooling_name(pooling_), " ",
-                          n_numbers_, " ", max_tokens_, " ", prompts_.passage));
+                            n_numbers_, " ", max_tokens_, " ", prompts_.passage));
   return {};
 }
 

@@ -10,8 +10,8 @@
 
 #include "base/cancellation.h"
 #include "base/result.h"
-#include "session/constraint.h"
 #include "grammar/grammar.h"
+#include "session/constraint.h"
 #include "session/logprobs.h"
 #include "session/prompt_lookup.h"
 #include "session/sampler.h"

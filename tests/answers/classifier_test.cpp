@@ -191,7 +191,9 @@ TEST(Classifier, GivesTheProbabilitiesOfSessionsInRealModels) {
   const std::string path = std::string(kReal) + "SmolLM2-135M-Instruct.Q4_1.gguf";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
   Classifying real(load(path));
-  real.expect_as_alone(kTexts, {.labels = kLabels, .examples = {{"I am glad.", "positive"}}});
+  // Sessions take a second for each text; the stories' model compares all of them.
+  const std::vector<std::string> some(kTexts.begin(), kTexts.begin() + 8);
+  real.expect_as_alone(some, {.labels = kLabels, .examples = {{"I am glad.", "positive"}}});
 }
 
 TEST(Classifier, ATextDoesNotDependOnOthers) {

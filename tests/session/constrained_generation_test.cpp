@@ -4,8 +4,8 @@
 #include <string>
 
 #include "gguf/file.h"
-#include "session/generation.h"
 #include "grammar/grammar_support.h"
+#include "session/generation.h"
 #include "session/language_model.h"
 
 namespace kinglet {
