@@ -89,8 +89,8 @@ Expression GrammarRules::common(CommonRule rule) {
 
 Result<Grammar> GrammarRules::grammar(Expression root) {
   bodies_[0] = std::move(root);
-  return Grammar::compile(bodies_, [](uint32_t rule, std::string_view fault) {
-    return cat("rule ", rule, " ", fault);
+  return Grammar::compile(bodies_, [](uint32_t, std::string_view fault) {
+    return cat("a rule of the schema's grammar ", fault);
   });
 }
 
