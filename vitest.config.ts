@@ -13,15 +13,16 @@ rmSync(cache, { recursive: true, force: true });
 const longFiles = [
   ...[
     'shared',
-    'storm',
+    'cli',
     'faults',
+    'storm',
     'demo-layout',
     'threads',
     'untrusted-messages',
     'api-corpus',
     'loading',
   ],
-  ...['demo-features', 'demo-conversations', 'demo-pictures', 'demo-quality', 'options'],
+  ...['stored-prompts', 'demo-features', 'demo-conversations', 'demo-pictures', 'demo-quality', 'options'],
   ...['examples', 'recipes', 'cache', 'package', 'demo-search', 'real-files', 'guide'],
 ];
 
