@@ -22,7 +22,14 @@ const longFiles = [
     'api-corpus',
     'loading',
   ],
-  ...['stored-prompts', 'demo-features', 'demo-conversations', 'demo-pictures', 'demo-quality', 'options'],
+  ...[
+    'stored-prompts',
+    'demo-features',
+    'demo-conversations',
+    'demo-pictures',
+    'demo-quality',
+    'options',
+  ],
   ...['examples', 'recipes', 'cache', 'package', 'demo-search', 'real-files', 'guide'],
 ];
 
