@@ -23,7 +23,7 @@ installPeers();
 const place = join(root, folder, name);
 rmSync(place, { recursive: true, force: true });
 mkdirSync(place, { recursive: true });
-const [{ recall }] = runProgram('search_speed', [model, String(nPassages), place]);
+const [{ recallAt10: recall }] = runProgram('search_speed', [model, String(nPassages), place]);
 const read = (file) => new Float32Array(new Uint8Array(readFileSync(join(place, file))).buffer);
 const passages = read('vectors.f32');
 const nDimensions = 384;
@@ -39,7 +39,7 @@ const results = [await measureKinglet(), await measureOrama(), await measureVoy(
 console.log(
   `${machineName()}. One thread, ${nPassages.toLocaleString('en')} passages of 384 numbers.`,
 );
-console.log(markdownTable([['', 'a search, ms', 'recall@10', 'adding all, s'], ...results]));
+console.log(markdownTable(results));
 
 async function measureKinglet() {
   const { Kinglet } = await import('../../dist/index.js');
@@ -55,18 +55,16 @@ async function measureKinglet() {
   const whole = await timesOf(texts, (text) => index.search(text, { limit: nBest }));
   const alone = await timesOf(texts, (text) => embedder.embed(text));
   embedder.dispose();
-  return ['Kinglet', (whole - alone).toFixed(1), recall.toFixed(4), ''];
+  return rowOf('Kinglet', whole - alone, recall);
 }
 
 async function measureOrama() {
   const { create, insert, searchVector } = await import(peerFile('@orama/orama/dist/esm/index.js'));
   const schema = { vector: `vector[${nDimensions}]` };
   const database = create({ schema });
-  const begin = performance.now();
   for (const [i, vector] of vectors.entries()) {
     await insert(database, { id: String(i), vector: [...vector] });
   }
-  const seconds = (performance.now() - begin) / 1000;
   const found = [];
   const ms = await timesOf(queries, async (query) => {
     const { hits } = await searchVector(database, {
@@ -76,22 +74,24 @@ async function measureOrama() {
     });
     found.push(hits.map(({ id }) => Number(id)));
   });
-  return ['Orama 3.1.18', ms.toFixed(1), recallOf(found), seconds.toFixed(1)];
+  return rowOf('Orama 3.1.18', ms, recallOf(found));
 }
 
 async function measureVoy() {
   const { Voy } = await openVoy();
-  const begin = performance.now();
   const embeddings = vectors.map((vector, i) => {
     return { id: String(i), title: '', url: '', embeddings: [...vector] };
   });
   const index = new Voy({ embeddings });
-  const seconds = (performance.now() - begin) / 1000;
   const found = [];
   const ms = await timesOf(queries, (query) => {
     found.push(index.search(query, nBest).neighbors.map(({ id }) => Number(id)));
   });
-  return ['Voy 0.6.3', ms.toFixed(1), recallOf(found), seconds.toFixed(1)];
+  return rowOf('Voy 0.6.3', ms, recallOf(found));
+}
+
+function rowOf(engine, ms, share) {
+  return { engine, 'a search, ms': ms.toFixed(1), 'recall@10': share.toFixed(4) };
 }
 
 /** The median time of the work with each item, in milliseconds. */
@@ -121,7 +121,7 @@ function exactBest(query) {
 
 function recallOf(found) {
   const hits = found.map((own, i) => own.filter((id) => best[i].has(id)).length / nBest);
-  return (hits.reduce((sum, one) => sum + one, 0) / hits.length).toFixed(4);
+  return hits.reduce((sum, one) => sum + one, 0) / hits.length;
 }
 
 function peerFile(path) {
