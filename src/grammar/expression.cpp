@@ -56,22 +56,6 @@ Expression of_steps(Steps steps) {
   return Expression({.kind = NodeKind::steps, .steps = std::move(steps)});
 }
 
-// A split in front of each branch but the last, and a jump to the end behind it.
-Steps joined(const std::vector<Steps>& branches) {
-  size_t n_steps = 2 * (branches.size() - 1);
-  for (const Steps& branch : branches) n_steps += branch.size();
-  Steps steps;
-  for (size_t i = 0; i < branches.size(); ++i) {
-    const bool is_last = i + 1 == branches.size();
-    const size_t next = branches[i].size() + 2;
-    if (!is_last) steps.push_back({GrammarStep::Kind::split, 0, 0, static_cast<int32_t>(next)});
-    steps.insert(steps.end(), branches[i].begin(), branches[i].end());
-    const size_t n_left = n_steps - steps.size();
-    if (!is_last) steps.push_back({GrammarStep::Kind::jump, 0, 0, static_cast<int32_t>(n_left)});
-  }
-  return steps;
-}
-
 }  // namespace
 
 Expression::Expression(Node node) {
@@ -110,16 +94,17 @@ Expression literal(std::string_view text) {
 }
 
 Expression one_of(const CharacterSet& characters) {
-  std::vector<Steps> branches;
+  std::vector<Expression> branches;
   for_each_byte_sequence(
       normalized(characters), [&](std::string_view first, std::string_view last) {
-        Steps& steps = branches.emplace_back();
+        Steps steps;
         for (size_t i = 0; i < first.size(); ++i) {
           steps.push_back({GrammarStep::Kind::take, static_cast<uint8_t>(first[i]),
                            static_cast<uint8_t>(last[i])});
         }
+        branches.push_back(of_steps(std::move(steps)));
       });
-  return branches.empty() ? Expression() : of_steps(joined(branches));
+  return alternatives(branches);
 }
 
 Expression whole_token(uint32_t id) {
