@@ -100,11 +100,11 @@ export class SearchIndex {
     const store = await openStore(checkedText(name, 'name'), options);
     const index = new SearchIndex(name, store, options, opened);
     await index.#loadAll();
-    store.onChange = (key) => {
+    store.onChange = ({ key, isRemoved }) => {
+      const load = () => index.#change(() => index.#loadOne(key));
       // A removal at once, or a document whose passages are being computed would be stored again.
-      index.#change(() => index.#forgetIfGone(key)).catch(() => undefined); // #loadOne() reports it
-      // Two tabs with different models would otherwise undo each other's work without end.
-      void index.#computing(() => index.#change(() => index.#loadOne(key)));
+      // Others later: two tabs with different models would undo each other's work without end.
+      void (isRemoved ? load() : index.#computing(load));
     };
     return index;
   }
@@ -315,20 +315,16 @@ export class SearchIndex {
   async #loadOne(key: string): Promise<void> {
     try {
       const record = await this.#store.get(key);
-      if (!record) {
-        await this.#forgetIfGone(key);
-        return;
+      if (record) {
+        this.#enter(await this.#ask('loadDocument', { record }));
+      } else {
+        const gone = [...this.#entries].find(([, entry]) => entry.key === key);
+        if (gone) await this.#forget(gone[0]);
       }
-      this.#enter(await this.#ask('loadDocument', { record }));
       this.#options.onChange?.();
     } catch (error) {
       this.#options.onWarning?.(`a document of the index was left out: ${messageOf(error)}`);
     }
-  }
-
-  async #forgetIfGone(key: string): Promise<void> {
-    const known = [...this.#entries].find(([, entry]) => entry.key === key);
-    if (known && !(await this.#store.get(key))) await this.#forget(known[0]);
   }
 
   async #forget(id: string): Promise<void> {

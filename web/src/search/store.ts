@@ -4,12 +4,17 @@ import { usersFolder } from '../cache/folder-store.ts';
 import { importNode, isNode } from '../runtime.ts';
 import type { SearchIndexOptions } from './types.ts';
 
+export interface RecordChange {
+  key: string;
+  isRemoved: boolean;
+}
+
 /** Records of an index by their keys. Each is written whole or not at all. */
 export interface DocumentStore {
   /** Whether the records will still exist at the next visit. */
   readonly isKept: boolean;
-  /** Called with the key of a record that another tab has written or removed. */
-  onChange: (key: string) => void;
+  /** Called when another tab has written or removed a record. */
+  onChange: (change: RecordChange) => void;
   keys(): Promise<string[]>;
   get(key: string): Promise<Uint8Array | undefined>;
   put(key: string, record: Uint8Array): Promise<void>;
@@ -110,7 +115,7 @@ const table = 'documents';
 
 class DatabaseStore implements DocumentStore {
   readonly isKept = true;
-  onChange: (key: string) => void = () => undefined;
+  onChange: (change: RecordChange) => void = () => undefined;
   readonly #name: string;
   readonly #database: IDBDatabase;
   readonly #channel: BroadcastChannel;
@@ -119,7 +124,7 @@ class DatabaseStore implements DocumentStore {
     this.#name = name;
     this.#database = database;
     this.#channel = new BroadcastChannel(`kinglet search index ${name}`);
-    this.#channel.onmessage = ({ data }: MessageEvent<string>) => {
+    this.#channel.onmessage = ({ data }: MessageEvent<RecordChange>) => {
       this.onChange(data);
     };
   }
@@ -143,17 +148,21 @@ class DatabaseStore implements DocumentStore {
 
   async put(key: string, record: Uint8Array): Promise<void> {
     await this.#write((records) => records.put(record, [this.#name, key]));
-    this.#channel.postMessage(key);
+    this.#post({ key, isRemoved: false });
   }
 
   async remove(key: string): Promise<void> {
     await this.#write((records) => records.delete([this.#name, key]));
-    this.#channel.postMessage(key);
+    this.#post({ key, isRemoved: true });
   }
 
   close(): void {
     this.#channel.close();
     this.#database.close();
+  }
+
+  #post(change: RecordChange): void {
+    this.#channel.postMessage(change);
   }
 
   #records(mode: IDBTransactionMode): IDBObjectStore {
