@@ -1,9 +1,9 @@
 #include "kv/saved_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
+#include "base/finite.h"
 #include "kv/kv_plan.h"
 
 namespace kinglet {
@@ -68,7 +68,7 @@ bool SavedRows::are_finite(std::span<const std::byte> rows) const {
     numbers.resize(head_dim);
     rows = read_values(read_values(rows, codes), scales);
     info.read_row(codes.data(), scales.data(), 0, head_dim, numbers.data());
-    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+    return all_finite(numbers);
   };
   bool are_finite = true;
   for_each([&](uint32_t layer, uint32_t position, size_t) {
@@ -80,8 +80,7 @@ bool SavedRows::are_finite(std::span<const std::byte> rows) const {
   });
   std::vector<float> centres(are_finite ? rows.size() / sizeof(float) : 0);
   read_values(rows, centres);
-  return are_finite &&
-         std::all_of(centres.begin(), centres.end(), [](float x) { return std::isfinite(x); });
+  return are_finite && all_finite(centres);
 }
 
 }  // namespace kinglet

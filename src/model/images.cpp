@@ -1,9 +1,9 @@
 #include "model/images.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/bit_cast.h"
+#include "base/finite.h"
 #include "base/format.h"
 #include "base/hash.h"
 
@@ -74,9 +74,7 @@ Status check_image(const ImageRows& image, const ModelConfig& config) {
                  cat("a picture has ", image.rows.size(), " numbers, expected ", image.n_rows,
                      " rows of ", image.width)};
   }
-  const bool is_finite =
-      std::all_of(image.rows.begin(), image.rows.end(), [](float x) { return std::isfinite(x); });
-  if (is_finite) return {};
+  if (all_finite(image.rows)) return {};
   return Error{ErrorCode::not_finite, "the rows of a picture contain NaN or infinity"};
 }
 

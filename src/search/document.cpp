@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/finite.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -88,6 +89,7 @@ Result<RecordHeader> read_header(std::span<const std::byte> bytes) {
                  cat("a document of a search index has version ", header.version, ", expected ",
                      kRecordVersion)};
   }
+  if (header.n_passages > 0 && header.n_numbers == 0) return corrupt("its vectors have no numbers");
   if (bytes_of(header) != bytes.size()) {
     return corrupt(cat("it has ", bytes.size(), " bytes, but its header describes another size"));
   }
@@ -129,15 +131,18 @@ void PassageVectors::copy_row(size_t row, const PassageVectors& from, size_t fro
   scales_[row] = from.scales_[from_row];
 }
 
-void PassageVectors::encode_rows() {
-  if (scales_.empty()) return;  // n_numbers_ may be anything then
-  std::vector<float> numbers(n_numbers_);
+bool PassageVectors::encode_rows() {
+  if (scales_.empty()) return true;  // n_numbers_ may be anything then
+  std::vector<float> numbers(row_bytes() / sizeof(Half));
   for (size_t row = 0; row < scales_.size(); ++row) {
     const Half* from = first(row);
-    std::transform(from, from + n_numbers_, numbers.begin(), [](Half x) { return to_float(x); });
+    std::transform(from, from + numbers.size(), numbers.begin(),
+                   [](Half x) { return to_float(x); });
     if (!has(row)) std::fill(numbers.begin(), numbers.end(), 0.0f);
+    if (!all_finite(numbers)) return false;
     encode(row, numbers.data());
   }
+  return true;
 }
 
 void PassageVectors::encode(size_t row, const float* numbers) {
@@ -188,7 +193,7 @@ Result<SearchRecord> read_record(std::span<const std::byte> bytes) {
                  PassageVectors::create(header.n_passages, header.n_numbers));
   const auto rows = places.take(vectors.bytes().size());
   std::copy(rows.begin(), rows.end(), vectors.bytes().begin());
-  vectors.encode_rows();
+  if (!vectors.encode_rows()) return corrupt("a number of its vectors is not finite");
   std::vector<Passage> passages(header.n_passages);
   const auto places_of_passages = places.take(passages.size() * sizeof(Passage));
   if (!passages.empty()) {

@@ -36,7 +36,9 @@ class PassageVectors {
   bool has(size_t row) const;
   void set(size_t row, std::span<const float> vector);
   void copy_row(size_t row, const PassageVectors& from, size_t from_row);
-  void encode_rows();  // makes the codes, after bytes() was written
+  // Makes the codes, after bytes() was written. Returns whether all numbers are finite; if not, the
+  // vectors must not be used.
+  bool encode_rows();
 
  private:
   PassageVectors(AlignedBuffer rows, AlignedBuffer codes, size_t n_rows, size_t n_numbers)

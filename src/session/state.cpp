@@ -1,12 +1,12 @@
 #include "session/state.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/finite.h"
 #include "base/format.h"
 #include "base/hash.h"
 
@@ -189,9 +189,7 @@ std::span<const std::byte> read_values(std::span<const std::byte> bytes, std::ve
 Status check_recurrent(std::span<const std::byte> bytes) {
   std::vector<float> numbers(bytes.size() / sizeof(float));
   read_values(bytes, numbers);
-  if (std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); })) {
-    return {};
-  }
+  if (all_finite(numbers)) return {};
   return corrupt("a number of the recurrent layers is not finite");
 }
 

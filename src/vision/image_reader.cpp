@@ -1,10 +1,10 @@
 #include "vision/image_reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/aligned_buffer.h"
+#include "base/finite.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "model/forward.h"
@@ -156,8 +156,7 @@ Status ImageReader::run_layer(size_t index, ImageRows& image) {
 Status ImageReader::finish(ImageRows& image) {
   encoder_->finish();
   KINGLET_TRY(add_columns(model_->output(), 0, image));
-  const auto is_bad = [](float number) { return !std::isfinite(number); };
-  if (std::none_of(image.rows.begin(), image.rows.end(), is_bad)) return {};
+  if (all_finite(image.rows)) return {};
   return Error{
       ErrorCode::not_finite,
       "the rows of a picture contain NaN or infinity: the picture reader's weights are damaged"};

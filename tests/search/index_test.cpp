@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <random>
 #include <string>
@@ -182,6 +183,23 @@ TEST(SearchIndex, TakesNoMemoryForVectorsThatARecordLacks) {
   Search search;
   ASSERT_TRUE(search.index.load(record.value().bytes()).ok());
   EXPECT_EQ(search.index.find("a")->n_pending(), 0u);
+}
+
+TEST(SearchIndex, RefusesVectorsThatAreNotFinite) {
+  for (const float number : {NAN, INFINITY}) {
+    auto vectors = PassageVectors::create(1, 40);
+    ASSERT_TRUE(vectors.ok());
+    std::vector<float> vector(40, 0.1f);
+    vectors.value().set(0, vector);
+    const Half bad = to_half(number);
+    std::memcpy(vectors.value().bytes().data() + sizeof(Half), &bad, sizeof bad);
+    const auto record = write_record({"a", "", "b", {{0, 1}}, std::move(vectors.value())}, 1);
+    ASSERT_TRUE(record.ok());
+    const auto read = read_record(record.value().bytes());
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().message,
+              "not a document of a search index: a number of its vectors is not finite");
+  }
 }
 
 TEST(SearchIndex, FindsWordsThatVectorsMiss) {
