@@ -339,11 +339,11 @@ Expression SchemaCompiler::spelled_parts(const Json& value, std::string_view at)
 // Puts brackets around `inside`. If lines are indented, `inside` has its own line.
 Expression SchemaCompiler::enclosed(char open, const Expression& inside, char close,
                                     bool may_be_empty) const {
-  const Expression empty = literal(std::string{open, close});
+  Expression empty = literal(std::string{open, close});
   if (inside.empty()) return empty;
   const Expression full =
       sequence({literal(open + line_break(1)), inside, literal(line_break(0) + close)});
-  return may_be_empty ? alternatives({empty, full}) : full;
+  return may_be_empty ? alternatives({std::move(empty), full}) : full;
 }
 
 // Returns a line break with the indentation of this level, or of a deeper one.
