@@ -75,6 +75,8 @@ export default defineConfig({
     env: { KINGLET_CACHE: cache },
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
+    // The counts at CI's end quote only an error's message: whole objects, not "{ …(6) }".
+    chaiConfig: { truncateThreshold: 0 },
     hookTimeout: 60_000,
   },
 });

@@ -29,17 +29,21 @@ export async function openAnyPage(name: BrowserName): Promise<AnyPage> {
   };
 }
 
-/** Opens a faulty server's page and waits until the package is loaded. */
-export async function openKinglet(page: Omit<AnyPage, 'close'>, url: string): Promise<void> {
+/** Opens a page and waits for a global of its module: WebKit reports a page as loaded before. */
+export async function openKinglet(
+  page: Omit<AnyPage, 'close'>,
+  url: string,
+  awaited = 'kinglet',
+): Promise<void> {
   await page.goto(url);
-  const isThere = await page.evaluate(async () => {
+  const isThere = await page.evaluate(async (name) => {
     for (let i = 0; i < 200; ++i) {
-      if ('kinglet' in globalThis) return true;
+      if (name in globalThis) return true;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     return false;
-  });
-  if (!isThere) throw new Error(`${url}: the package did not load`);
+  }, awaited);
+  if (!isThere) throw new Error(`${url}: the page has no ${awaited} after 20 seconds`);
 }
 
 /** Keeps the cache open: WebKit under WebDriver stores nothing for good and drops unused caches. */

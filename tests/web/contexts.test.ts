@@ -7,7 +7,7 @@ import type { ModelInfo } from '../../dist/index.js';
 import { Kinglet } from '../../dist/index.js';
 import { serve } from '../../scripts/serve.mjs';
 import type { AnyPage } from './any-browser.ts';
-import { browserNames, openAnyPage } from './any-browser.ts';
+import { browserNames, holdCache, openAnyPage, openKinglet } from './any-browser.ts';
 import { root, storyModel, tellByCli } from './support.ts';
 
 const folder = join(root, 'build/contexts');
@@ -93,7 +93,8 @@ describe.concurrent.each(browserNames)('%s', (name) => {
   let page: AnyPage;
   beforeAll(async () => {
     page = await openAnyPage(name);
-    await page.goto(`${url}index.html?place=test`);
+    await openKinglet(page, `${url}index.html?place=test`, 'probe');
+    await holdCache(page);
   });
   afterAll(async () => {
     await page.close();
