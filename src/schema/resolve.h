@@ -82,12 +82,7 @@ class SchemaResolver {
   Variants conditional(const PlainSchema& schema, bool is_negated, std::string_view at);
   std::vector<Property> dependencies_of(const PlainSchema& schema, std::string_view at);
   Schema needs_all(const Schema& names);
-  PlainSchema of_types(std::vector<std::string_view> types);
   void negate_own(const PlainSchema& own, std::string_view at, Variants& found);
-  bool negate_keyword(std::string_view keyword, const PlainSchema& own, std::string_view at,
-                      Variants& found);
-  bool negate_limit(std::string_view keyword, const Json& limit, Variants& found);
-  void negate_types(const PlainSchema& own, std::string_view at, Variants& found);
 
   const Json& root_;
   const SchemaSurvey names_;
