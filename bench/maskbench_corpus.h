@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <istream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,12 +54,7 @@ struct Compiled {
 inline Compiled compile(const Json& schema) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  Compiled compiled;
-  if (auto grammar = grammar_of_schema(schema, {.open_objects = true}); grammar.ok()) {
-    compiled.grammar = std::make_shared<const Grammar>(std::move(grammar.value()));
-  } else {
-    compiled.grammar = grammar.error();
-  }
+  Compiled compiled{.grammar = shared(grammar_of_schema(schema, {.open_objects = true}))};
   compiled.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return compiled;
 }

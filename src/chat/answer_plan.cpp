@@ -49,9 +49,9 @@ Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan&
   // An object that needs a property may need another such object in it, without end, unless it may
   // have properties that are not named.
   for (const bool open_objects : {demands.open_objects, true}) {
-    auto grammar = demanded_grammar(demands, plan, is_thinking, open_objects, tokenizer);
+    auto grammar = shared(demanded_grammar(demands, plan, is_thinking, open_objects, tokenizer));
     if (demands.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
-    if (grammar.ok()) return std::make_shared<const Grammar>(std::move(grammar.value()));
+    if (grammar.ok()) return grammar;
     if (grammar.error().code != ErrorCode::invalid_grammar) return grammar.error();
     const bool never_ends = grammar.error().message.ends_with(kNeverEnds);
     if (open_objects || !never_ends) return useless_grammar(demands, grammar.error());

@@ -304,10 +304,13 @@ Grammar::Grammar(Steps steps) : steps_(std::move(steps)) {
   tokens_.erase(std::unique(tokens_.begin(), tokens_.end()), tokens_.end());
 }
 
+Result<SharedGrammar> shared(Result<Grammar> grammar) {
+  if (!grammar.ok()) return grammar.error();
+  return SharedGrammar(std::make_shared<const Grammar>(std::move(grammar.value())));
+}
+
 Result<SharedGrammar> parse_shared_grammar(std::string_view text) {
-  if (text.empty()) return SharedGrammar();
-  KINGLET_ASSIGN(Grammar grammar, Grammar::parse(text));
-  return SharedGrammar(std::make_shared<const Grammar>(std::move(grammar)));
+  return text.empty() ? SharedGrammar() : shared(Grammar::parse(text));
 }
 
 }  // namespace kinglet

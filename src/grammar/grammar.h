@@ -63,7 +63,10 @@ class Grammar {
 
 using SharedGrammar = std::shared_ptr<const Grammar>;
 
-// Grammar::parse() for generations, which share it. Null if the text is empty.
+// For generations, which share a grammar.
+Result<SharedGrammar> shared(Result<Grammar> grammar);
+
+// Grammar::parse(), shared. Null if the text is empty.
 Result<SharedGrammar> parse_shared_grammar(std::string_view text);
 
 }  // namespace kinglet

@@ -9,7 +9,7 @@ namespace kinglet {
 namespace {
 
 SharedGrammar compiled(const Expression& expression) {
-  return shared(Grammar::compile(
+  return expect_shared(Grammar::compile(
       {&expression, 1}, [](uint32_t, std::string_view fault) { return std::string(fault); }));
 }
 

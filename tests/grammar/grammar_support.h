@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,15 +14,16 @@
 namespace kinglet {
 
 // Returns null, and reports a failure, if there is an error.
-inline SharedGrammar shared(Result<Grammar> grammar) {
-  if (grammar.ok()) return std::make_shared<const Grammar>(std::move(grammar.value()));
-  ADD_FAILURE() << grammar.error().message;
+inline SharedGrammar expect_shared(Result<Grammar> grammar) {
+  const auto found = shared(std::move(grammar));
+  if (found.ok()) return found.value();
+  ADD_FAILURE() << found.error().message;
   return nullptr;
 }
 
 inline SharedGrammar grammar_of(std::string_view gbnf) {
   SCOPED_TRACE(gbnf);
-  return shared(Grammar::parse(gbnf));
+  return expect_shared(Grammar::parse(gbnf));
 }
 
 // The state after `text`.

@@ -120,8 +120,8 @@ class Family {
 
   void force(const Json& tools, const std::vector<KnownTool>& known, std::string_view prompt = "",
              bool is_parallel = true) {
-    grammar_ = shared(grammar_of_calls({tools, known, format_, marks_, is_parallel},
-                                       format_.is_thinking_after(prompt)));
+    grammar_ = expect_shared(grammar_of_calls({tools, known, format_, marks_, is_parallel},
+                                              format_.is_thinking_after(prompt)));
     ASSERT_NE(grammar_, nullptr);
     prompt_ = prompt;
   }
@@ -396,7 +396,7 @@ TEST(SchemaCalls, AnswersMayComeAfterAThought) {
   const Family family("qwen3.5", false);
   const Json schema{{"type", "integer"}};
   const auto grammar = [&](bool is_thinking) {
-    return shared(grammar_of_answer(schema, family.format(), family.marks(), is_thinking));
+    return expect_shared(grammar_of_answer(schema, family.format(), family.marks(), is_thinking));
   };
   Texts thinking(grammar(true));
   EXPECT_TRUE(thinking.have("Hm </thin, 5 < 6\n</think>\n\n7"));

@@ -87,7 +87,8 @@ TEST(LargeSchemas, HaveThousandsOfProperties) {
       listed(10'000, [](int i) { return cat("\"p", i, R"(":{"type":"null"})"); });
   const Json schema = json_of(cat(R"({"properties":{)", properties, "}}"));
   for (const bool is_open : {false, true}) {
-    const SharedGrammar grammar = shared(grammar_of_schema(schema, {.open_objects = is_open}));
+    const SharedGrammar grammar =
+        expect_shared(grammar_of_schema(schema, {.open_objects = is_open}));
     ASSERT_NE(grammar, nullptr);
     Texts texts(grammar);
     EXPECT_TRUE(texts.have(R"({"p0":null,"p9999":null})"));

@@ -22,7 +22,7 @@ SharedGrammar grammar_of_range(const NumberRange& range) {
   const auto numbers = numbers_expression(range, rules);
   EXPECT_TRUE(numbers.ok()) << (numbers.ok() ? "" : numbers.error().message);
   if (!numbers.ok() || numbers.value().empty()) return nullptr;
-  return shared(rules.grammar(numbers.value()));
+  return expect_shared(rules.grammar(numbers.value()));
 }
 
 int random_below(std::mt19937& random, int n) {

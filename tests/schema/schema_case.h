@@ -24,7 +24,7 @@ constexpr SchemaOptions kOpen = {.open_objects = true};
 
 // Returns null, and reports a failure, if the schema is refused.
 inline SharedGrammar grammar_for(std::string_view schema, const SchemaOptions& options = kOpen) {
-  return shared(grammar_of_schema(json_of(schema), options));
+  return expect_shared(grammar_of_schema(json_of(schema), options));
 }
 
 // The texts of a grammar.
