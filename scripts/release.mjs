@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { keepReleasedSizes } from './check-size.mjs';
 import { fail, root, run } from './tools.mjs';
 
 const git = spawnSync('git', ['remote', 'get-url', 'origin'], { cwd: root, encoding: 'utf8' });
@@ -19,3 +20,4 @@ process.on('SIGINT', () => {}); // npm ends at it, then this program does
 run('npm', ['pkg', 'set', `repository=${origin}`]);
 run('npm', ['pkg', 'fix'], { quiet: true }); // as the registry wants it
 run('npm', ['publish', ...process.argv.slice(2)]);
+if (!process.argv.includes('--dry-run')) keepReleasedSizes(JSON.parse(before).version);

@@ -1,6 +1,6 @@
 /* global window */
 // Asks llama.cpp as the npm package @wllama/wllama contains it: as WebAssembly, in Chromium. It takes
-// texts for prompts, not ids, and fails if it is to list a token that is no valid UTF-8. So the
+// texts for prompts, not ids, and fails if it is to list a token that is not valid UTF-8. So the
 // vocabulary must be SentencePiece with one character for each token but the first three, and
 // without bytes.
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 // The tables of npm run bench:peers. Each compared number is followed by the spread of its rounds:
 // (largest − smallest) / median.
-import { sizeLimits } from '../../scripts/check-size.mjs';
 import { markdownTable, median } from '../table.mjs';
 import {
   comparisonsOf,
@@ -283,14 +282,8 @@ function verdictOn(ratio, target) {
   return { target: `≥ ${target} ×`, ' ': verdict(ratio >= target) };
 }
 
-export function sizeRow({ variant, kB, gzippedKB, isSmall }) {
-  return {
-    wasm: variant,
-    KB: kB.toFixed(0),
-    'gzipped KB': gzippedKB.toFixed(0),
-    target: sizeLimits,
-    ' ': verdict(isSmall),
-  };
+export function sizeRow({ variant, kB, gzippedKB }) {
+  return { wasm: variant, KB: kB.toFixed(0), 'gzipped KB': gzippedKB.toFixed(0) };
 }
 
 const spreadText =
