@@ -36,7 +36,7 @@ class LabelRun {
   Status advance(Rows& rows, const Cancellation& cancellation);
 
  private:
-  // A label of which some tokens are computed.
+  // A label whose first tokens are computed.
   struct Branch {
     std::unique_ptr<Session> session;
     size_t text;

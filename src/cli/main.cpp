@@ -508,8 +508,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return meant.empty() ? cat(lists, " lists them") : cat("did you mean ", meant, "?");
 }
 
-// Explains the first word of the arguments that is no command, or no option of its command. Empty
-// if there is none.
+// Explains the first argument that is neither a command nor an option of its command. Empty if
+// there is none.
 std::string explain_unknown_word(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();

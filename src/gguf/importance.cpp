@@ -35,7 +35,7 @@ Status check_is_importance(const GgufHeader& header) {
                    in_quotes(kType))};
 }
 
-// Reads numbers of which none may be negative.
+// Reads numbers; none may be negative.
 Result<std::vector<float>> read_sums(GgufFile& file, const TensorInfo& info) {
   if (info.type != DType::f32) {
     return Error{ErrorCode::wrong_type, cat("tensor ", in_quotes(info.name), " has type ",

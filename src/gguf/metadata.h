@@ -28,7 +28,7 @@ enum class ValueType : uint32_t {
   float64 = 12,
 };
 
-// The name of a type: "uint32"; "unknown" if the value is no member of the enum.
+// The name of a type: "uint32"; "unknown" if the value is not in the enum.
 std::string_view value_type_name(ValueType type);
 
 // The bytes of one value of a fixed-size type; 0 for strings and arrays.

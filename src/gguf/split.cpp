@@ -72,8 +72,8 @@ Status check_complete(std::span<const GgufFile> sorted, uint32_t n_parts) {
   }
   for (; expected < n_parts; ++expected) missing += cat(" ", expected + 1);
   if (missing.empty()) return {};
-  return Error{ErrorCode::truncated, cat("the model is split into ", n_parts,
-                                         " files, of which these are missing:", missing)};
+  return Error{ErrorCode::truncated,
+               cat("the model is split into ", n_parts, " files; these are missing:", missing)};
 }
 
 Status check_tensors(const GgufHeader& header) {

@@ -1,4 +1,4 @@
-// Explains files that are no usable GGUF file: what was found, what was expected, what to do.
+// Explains files that cannot be used as GGUF: what was found, what was expected, what to do.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,7 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Decodes the Base64 of a URL as browsers do: escapes such as %2B are decoded, white space, such as
 // the line breaks of `base64 FILE`, does not count, and the padding may be missing. Returns nullopt
-// if it is no Base64.
+// if it is not Base64.
 std::optional<std::string> from_base64(std::string_view data) {
   static constexpr auto kValues = base64_values();
   auto unpacked = percent_decoded(data);

@@ -15,7 +15,7 @@
 namespace kinglet::openai {
 namespace {
 
-// Parameters of this API that are no parameters of chats, or have another form there. Only calls of
+// Parameters of this API that chats do not have, or have in another form. Only calls of
 // a service's own tools are counted by "max_tool_calls".
 constexpr std::string_view kOwn[] = {
     "input",      "instructions", "max_output_tokens",    "include",

@@ -236,7 +236,7 @@ class Writer {
   const std::function<Expression(const std::vector<uint32_t>&)>& spell_;
   GrammarRules& rules_;
   std::vector<uint32_t> n_entries_;  // moves to each state from others; the start has one more
-  std::vector<Expression> rules_of_states_;  // empty for states that are no rules
+  std::vector<Expression> rules_of_states_;  // empty for states that are not rules
   std::vector<uint32_t> todo_;               // such states whose rule is not defined yet
 };
 

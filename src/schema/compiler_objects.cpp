@@ -55,7 +55,7 @@ Expression SchemaCompiler::object(const PlainSchema& schema, std::string_view at
   return alternatives(objects);
 }
 
-// Adds the objects with "some property", of which `left` are pairs of names and values: a property
+// Adds the objects with "some property", whose names and values are the pairs in `left`: a property
 // that is named has the value, or `other` does.
 void SchemaCompiler::object_with_some(const PlainSchema& schema, std::span<const Content> left,
                                       const OtherProperties* other, std::string_view at,

@@ -99,14 +99,14 @@ class PatternParser {
     return {ErrorCode::invalid_argument, std::move(reason)};
   }
 
-  // Notes that the pattern is no regular expression.
+  // Notes that the pattern is not a regular expression.
   void break_off() {
     is_broken_ = true;
     at_ = text_.size();
   }
 
-  // Notes that the pattern is not supported. It may turn out later that it is no regular
-  // expression.
+  // Notes that the pattern is not supported. It may turn out later that it is not a
+  // regular expression.
   void refuse(std::string reason) {
     if (refusal_.empty()) refusal_ = std::move(reason);
   }

@@ -146,8 +146,8 @@ ssize_t Connection::read(char* to, size_t size) {
   return static_cast<ssize_t>(n);
 }
 
-// Reads the whole head, and what arrives with it. What is no head is left to the library. Of a head
-// that is not whole, or too long, it gets the first line: then it refuses the request.
+// Reads the whole head, and what arrives with it. The library reads anything that is not a head.
+// If a head is cut or too long, the library gets its first line and refuses the request.
 void Connection::read_head() {
   has_read_head_ = true;
   constexpr std::string_view kEnd = "\n\r\n";

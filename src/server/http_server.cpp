@@ -259,8 +259,8 @@ bool HttpServer::answer_page(const httplib::Request& request, httplib::Response&
   return true;
 }
 
-// Answers GET /v1/models/NAME, where the name may be any. It is no route of the library, which
-// would need a regular expression for it. Returns false if the path is another.
+// Answers GET /v1/models/NAME, for any name. It is not a route of the library, which would
+// need a regular expression for it. Returns false if the path is another.
 bool HttpServer::answer_model(const httplib::Request& request, httplib::Response& response) const {
   const std::string_view endpoint = endpoint_of(request.path);
   if (request.method != "GET" && request.method != "HEAD") return false;

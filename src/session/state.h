@@ -57,7 +57,7 @@ static_assert(sizeof(StateImage) == 40);
 // Returns the session's state in this format. ErrorCode::out_of_memory.
 Result<AlignedBuffer> save_state(const Session& session);
 
-// The same for a session of which only the computed tokens are saved.
+// The same, but saves only the session's computed tokens.
 Result<AlignedBuffer> save_computed(const Session& session);
 
 // What the first bytes of a saved state say.

@@ -14,7 +14,7 @@ using Quantizer = void (*)(const float* in, std::byte* blocks, size_t n);
 // Returns the quantizer of a type; null for types that the project only reads.
 Quantizer find_quantizer(DType type);
 
-// The same for n weights of which some matter more. `importance`: n positive numbers; only their
+// The same for n weights that matter unequally. `importance`: n positive numbers; only their
 // ratios count.
 using ImportanceQuantizer = void (*)(const float* in, const float* importance, std::byte* blocks,
                                      size_t n);

@@ -77,7 +77,7 @@ enum class Contractions : uint8_t {
   none,
   lower_case,  // 's 't 're 've 'm 'll 'd are words
   any_case,    // these are words in upper case, too
-  ascii_case,  // the same, but the long s is no s
+  ascii_case,  // the same, but the long s is not an s
   of_word,     // in any case, as a part of the word in front
 };
 

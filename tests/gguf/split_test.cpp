@@ -120,7 +120,7 @@ TEST(Split, AFileThatIsWholeStaysAsItIs) {
 
 TEST(Split, NamesMissingParts) {
   expect_refused({kFirst}, ErrorCode::truncated,
-                 "the model is split into 3 files, of which these are missing: 2 3");
+                 "the model is split into 3 files; these are missing: 2 3");
   expect_refused({kThird, kFirst}, ErrorCode::truncated, "these are missing: 2");
   expect_refused({kSecond, kThird}, ErrorCode::truncated, "these are missing: 1");
 }

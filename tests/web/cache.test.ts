@@ -68,7 +68,7 @@ const fromNetwork = ['download', 'prepare'];
 const fromCache = ['cache', 'prepare'];
 const fromBoth = ['cache', 'download', 'prepare'];
 
-/** A file of the model's size that begins like the model, but is no model. */
+/** A file of the model's size that begins like the model, but is not a model. */
 const otherBytes = bytes.map((byte, i) => (i < half ? byte : ~byte));
 
 /** Changes the only file in the cache as soon as the worker of an aborted load has closed it. */
@@ -267,7 +267,7 @@ describe('a cached file that is damaged', () => {
 });
 
 describe('storage', () => {
-  it('does not keep what is no model', async () => {
+  it('does not keep what is not a model', async () => {
     serve({ bytes: new TextEncoder().encode('Dear diary, '.repeat(200_000)) });
     expect((await load()).code).toBe('not_gguf');
     expect(await list()).toEqual([]);

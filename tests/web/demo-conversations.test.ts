@@ -68,7 +68,7 @@ async function save(page: Page, title: string, kind: string) {
 describe('conversations', () => {
   it('are kept from the first word on, and shown again after a reload', async () => {
     const page = await open();
-    expect(await titles(page)).toEqual([]); // the page's own story is no conversation
+    expect(await titles(page)).toEqual([]); // the page's own story is not a conversation
     const story = await ask(page, 'One day a cat');
     await page.reload();
     await page.locator('.exchange').nth(1).waitFor();

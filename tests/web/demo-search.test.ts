@@ -207,7 +207,7 @@ describe('the search panel', () => {
     expect(await page.locator('#search-texts li').count()).toBe(0);
   });
 
-  it('takes what is pasted and pages of HTML as they are read, and refuses what is no text', async () => {
+  it('takes what is pasted and pages of HTML as they are read, and refuses what is not text', async () => {
     const page = await openSearch();
     await drop(page, {
       'page.html':

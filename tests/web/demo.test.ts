@@ -75,7 +75,7 @@ describe('without isolation headers', () => {
 describe('the page', () => {
   it('refuses a broken file in words, and goes on with the model it has', async () => {
     const page = await openPage(site.browser, `${site.plain.url}${greedy}`);
-    await drop(page, { 'diary.gguf': 'Dear diary, this is no model at all.' });
+    await drop(page, { 'diary.gguf': 'Dear diary, this is not a model at all.' });
     const alert = page.getByRole('alert').filter({ hasText: /\w/ });
     await alert.waitFor();
     expect(await alert.textContent()).toMatch(/^diary could not be loaded: .*GGUF/);

@@ -68,7 +68,7 @@ describe('in Node', () => {
     await expect(Kinglet.load(bytes, { nThreads: 1, ...options })).rejects.toMatchObject({ code });
   });
 
-  it('rejects what is no model, wrong options, and an aborted call', async () => {
+  it('rejects what is not a model, wrong options, and an aborted call', async () => {
     const rejects = (promise: Promise<unknown>, error: object) =>
       expect(promise).rejects.toMatchObject(error);
     await rejects(estimate(new Blob(['Dear diary'.repeat(9)])), { code: 'not_gguf' });

@@ -122,7 +122,7 @@ describe('the message of an answer', () => {
     expect((await plainText.partial).message).toBeUndefined();
   });
 
-  it('is not there for what is no conversation', async () => {
+  it('is not there for what is not a conversation', async () => {
     const model = await load(plain);
     expect((await model.generate('Once', { maxTokens: 2 }).result).message).toBeUndefined();
   });

@@ -277,7 +277,7 @@ describe('a document that cannot be stored', () => {
 describe('reading a file', () => {
   const fileOf = (...values: number[]) => new Blob([Uint8Array.from(values)]);
 
-  it('knows UTF-8, UTF-16 and what older editors write, and refuses what is no text', async () => {
+  it('knows UTF-8, UTF-16 and what older editors write, and refuses what is not text', async () => {
     const read = async (file: Blob) => (await readText(file)).text;
     expect(await read(new Blob(['Zaunkönig']))).toBe('Zaunkönig');
     expect(await read(fileOf(0xef, 0xbb, 0xbf, 0x41))).toBe('A');

@@ -165,7 +165,7 @@ test.each<[string, Part, RegExp]>([
   ['a file', link('file:///etc/passwd'), /is not a data URL/],
   ['a text', link('data:image/png,abc'), /neither a PNG nor a JPEG/],
   ['no comma', link('data:image/png'), /has no comma/],
-  ['what is no Base64', link('data:image/png;base64,%%%%'), /does not contain valid Base64/],
+  ['what is not Base64', link('data:image/png;base64,%%%%'), /does not contain valid Base64/],
   ['nothing', link('data:image/png;base64,'), /does not contain valid Base64/],
   ['nothing, without Base64', link('data:image/png,'), /does not contain valid data/],
   ['a GIF', image(Buffer.from('GIF89a....'), 'image/gif'), /neither a PNG nor a JPEG/],

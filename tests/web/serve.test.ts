@@ -460,7 +460,7 @@ describe('refusals', () => {
     expect(await refused(once, '/v1/nothing')).toMatchObject({ status: 404, code: 'unknown_url' });
   });
 
-  test('come for what is no JSON, or too much of it', async () => {
+  test('come for what is not JSON, or too much of it', async () => {
     for (const body of ['', '{', '[]', '\xff{}', '{"prompt":"a"} x', '['.repeat(5000)]) {
       expect(await refused(body)).toMatchObject({ status: 400 });
     }
@@ -753,7 +753,7 @@ describe('the server', () => {
     expect(part.headers.get('content-type')).toBe('text/javascript');
     expect(await part.text()).toBe('defgh');
     expect((await ask(`bytes=${String(bytes.length)}-`)).status).toBe(416);
-    // HTTP: what is no range is ignored.
+    // HTTP: what is not a range is ignored.
     for (const damaged of ['bytes=10-20,30-0', 'bytes=9-2', 'garbage']) {
       expect((await ask(damaged)).status).toBe(200);
     }

@@ -13,7 +13,7 @@ import type { LoadOptions, ModelEstimate, ModelSource } from './types.ts';
  * engine as load() does and measures for a part of a second how fast it multiplies matrices of the
  * model's types and shapes; nothing else should compute meanwhile.
  *
- * A model that does not fit is no error: see {@link ModelEstimate.problem}.
+ * A model that does not fit is not an error: see {@link ModelEstimate.problem}.
  *
  * @throws {@link KingletError} `not_gguf`, `network` and others of a source; or the signal's reason.
  */
@@ -40,7 +40,7 @@ export async function estimate(
   return { ...found, fits: !problem, problem, deviceMemoryBytes };
 }
 
-/** The browser has refused the memory: that is no error here. */
+/** The browser has refused the memory, which is not an error here. */
 function refused(error: unknown): PostedEstimate {
   if (!(error instanceof KingletError) || error.code !== 'out_of_memory') throw error;
   return {

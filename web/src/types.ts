@@ -49,7 +49,7 @@ export interface LoadOptions extends HubOptions {
    */
   spareMemory?: number | undefined;
   /**
-   * Where to keep embedding tables of which only the rows of a text's tokens are read (those that do
+   * Where to keep embedding tables that are read only at the rows of a text's tokens (those that do
    * not also compute the logits). `'auto'`, the default, leaves tables of 64 MiB and more in the file
    * if it can be read again: a Blob or File in browsers, a path in Node, or a cached download (in
    * browsers, cached in the origin private file system). `'file'` does so with smaller tables too,

@@ -6,7 +6,7 @@ export interface Part {
   nParts: number;
 }
 
-/** What the name or address of a file says; undefined if it is no part of a model. */
+/** What the name or address of a file says; undefined if it is not part of a model. */
 export function partOf(fileName: string): Part | undefined {
   const [, name, n] = /^(.*)-\d{5}-of-(\d{5})\.gguf$/i.exec(fileName) ?? [];
   return name === undefined || n === undefined ? undefined : { name, nParts: Number(n) };

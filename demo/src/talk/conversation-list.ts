@@ -26,7 +26,7 @@ const lastOpen = new Remembered('kinglet conversation');
 const maxTitle = 60;
 const notKept = 'The conversation could not be kept';
 let store: ConversationStore = new MemoryStore();
-/** The conversations of which the store does not have the last change. */
+/** The conversations whose last change is not in the store yet. */
 const unsaved = new Set<string>();
 /** Ends with the last save. There is only one at a time, as each makes the next one's revision. */
 let saving: Promise<void> = Promise.resolve();

@@ -245,8 +245,8 @@ struct VectorAttention {
     for (; i + kColumns * kLanes <= head_dim; i += kColumns * kLanes) {
       f.template operator()<kColumns>(i);
     }
-    // With short vectors, code for head sizes that are no multiple of four vectors is not worth its
-    // size.
+    // With short vectors, code for head sizes that are not multiples of four vectors is not worth
+    // its size.
     if constexpr (kLanes > 4) {
       for (; i + 2 * kLanes <= head_dim; i += 2 * kLanes) f.template operator()<2>(i);
       for (; i + kLanes <= head_dim; i += kLanes) f.template operator()<1>(i);

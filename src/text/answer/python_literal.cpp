@@ -356,7 +356,7 @@ Reading LiteralReader::python_escape(std::string& out) {
   constexpr std::string_view kOctalDigits = "01234567";
   const size_t n_octal =
       std::min<size_t>(std::min(rest.find_first_not_of(kOctalDigits, 1), rest.size()) - 1, 3);
-  if (n_octal == 0) {  // an unknown escape is no escape
+  if (n_octal == 0) {  // an unknown escape is ordinary text
     append_json_escaped(out, "\\");
     rest.remove_prefix(1);
     return Reading::whole;
