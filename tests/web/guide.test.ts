@@ -9,6 +9,7 @@ import { rolldown } from 'rolldown';
 import ts from 'typescript';
 import { launchHeadlessShell } from '../../scripts/chromium.mjs';
 import { serve } from '../../scripts/serve.mjs';
+import { pdfOf } from './pdf.ts';
 import { compileStrictly } from './strict-types.ts';
 import { root, storyModel, withChatTemplate } from './support.ts';
 
@@ -32,7 +33,10 @@ function recipes(markdown: string): Recipe[] {
 
 const folder = join(root, 'build/guide');
 /** The other packages that recipes use, and the names of their bundles. */
-const clients = { ai: 'ai', openai: 'openai', '@langchain/openai': 'langchain' };
+const clients = {
+  ...{ ai: 'ai', openai: 'openai', '@langchain/openai': 'langchain' },
+  'pdfjs-dist': 'pdf',
+};
 const imports = Object.fromEntries([
   ['kinglet', './kinglet/index.js'],
   ...['catalogue', 'here', 'openai', 'ai-sdk', 'prompt-api', 'search'].map((name) => [
@@ -68,6 +72,9 @@ beforeAll(async () => {
   const encoders = join(root, 'tests/fixtures/encoder');
   cpSync(join(encoders, 'nomic-bert.gguf'), join(folder, 'embedder.gguf'));
   cpSync(join(encoders, 'jina-bert-v2-rerank.gguf'), join(folder, 'reranker.gguf'));
+  const pdfWorker = 'pdf.worker.min.mjs';
+  cpSync(join(root, 'node_modules/pdfjs-dist/build', pdfWorker), join(folder, pdfWorker));
+  writeFileSync(join(folder, 'rules.pdf'), pdfOf([['Books may be kept for four weeks.']]));
   writeFileSync(
     join(folder, 'seeing-model.gguf'),
     withChatTemplate(readFileSync(join(root, 'tests/fixtures/arch/smollm3.gguf')), template),

@@ -181,7 +181,8 @@ describe('npm run release', () => {
   beforeAll(() => {
     clone = join(folder, 'release');
     cpSync(installed, clone, { recursive: true });
-    for (const script of ['release.mjs', 'tools.mjs', 'check-node.cjs']) {
+    const own = ['release.mjs', 'check-size.mjs', 'build-wasm.mjs', 'tools.mjs', 'check-node.cjs'];
+    for (const script of own) {
       cpSync(join(root, 'scripts', script), join(clone, 'scripts', script));
     }
     const manifest = JSON.parse(text('package.json')) as { scripts: Record<string, string> };
@@ -228,6 +229,8 @@ describe('npm run release', () => {
     const dry = await release('--dry-run');
     expect(dry.printed).toMatch(/built[^]*kinglet-\d+\.\d+\.\d+\.tgz[^]*\(dry-run\)/);
     expect([dry.status, dry.sent]).toEqual([0, []]);
+    const sizes = join(clone, 'scripts/released-sizes.json');
+    expect(existsSync(sizes)).toBe(false);
 
     const real = await release();
     expect(real.status, real.printed).toBe(0);
@@ -235,6 +238,8 @@ describe('npm run release', () => {
     expect(Object.values(published!.versions)).toMatchObject([
       { name: 'kinglet', repository: { type: 'git', url: `git+${origin}` } },
     ]);
+    const { version } = JSON.parse(text('package.json')) as { version: string };
+    expect(JSON.parse(readFileSync(sizes, 'utf8'))).toMatchObject({ version });
   }, 120_000);
 });
 

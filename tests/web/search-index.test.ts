@@ -10,6 +10,7 @@ import type { AnyPage } from './any-browser.ts';
 import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
+import { pdfOf } from './pdf.ts';
 import { root, storyModel } from './support.ts';
 
 const stories = new Uint8Array(readFileSync(storyModel));
@@ -296,12 +297,43 @@ describe('reading a file', () => {
   });
 });
 
+describe('a PDF', () => {
+  const paper = new Blob([pdfOf([[cats], [boats, 'The end.']])]);
+
+  it('is read by pdf.js, and its hits have pages', async () => {
+    const pdfjs = await import('pdfjs-dist/legacy/build/pdf.mjs');
+    const index = await memory({ pdfjs, passageTokens: 16 });
+    await index.add('paper.pdf', paper);
+    expect(await index.content('paper.pdf')).toBe(`${cats}\n\n${boats}\nThe end.\n\n`);
+    const hits = await index.search(boats, { limit: 100 });
+    expect(hits[0]).toMatchObject({ id: 'paper.pdf', page: 2 });
+    expect(new Set(hits.map(({ page }) => page))).toEqual(new Set([1, 2]));
+    await expect(index.add('cut.pdf', paper.slice(0, 40))).rejects.toMatchObject({
+      code: 'corrupt',
+      message: expect.stringMatching(/^the PDF cannot be read: /) as string,
+    });
+    expect(index.documents).toHaveLength(1);
+  });
+
+  it('needs pdf.js', async () => {
+    await expect(readText(paper)).rejects.toMatchObject({
+      code: 'unsupported_environment',
+      message: 'reading a PDF needs pdf.js: pass the module pdfjs-dist as the option `pdfjs`',
+    });
+  });
+});
+
 describe.concurrent.each(browserNames)('in %s', (name) => {
   let server: FaultyServer;
   let page: AnyPage;
   beforeAll(async () => {
     server = await startFaultyServer();
     server.files.set('/model.gguf', { bytes: stories });
+    server.files.set('/paper.pdf', { bytes: pdfOf([[cats], [boats]]) });
+    for (const file of ['pdf.mjs', 'pdf.worker.mjs']) {
+      const bytes = readFileSync(join(root, 'node_modules/pdfjs-dist/legacy/build', file));
+      server.files.set(`/${file}`, { bytes, contentType: 'text/javascript' });
+    }
     page = await openAnyPage(name);
     await openKinglet(page, server.url);
   });
@@ -310,9 +342,21 @@ describe.concurrent.each(browserNames)('in %s', (name) => {
     server.close();
   });
 
+  it('reads PDF', async () => {
+    const read = await page.evaluate(async () => {
+      // The test's own import() becomes another function.
+      const load = eval('(address) => import(address)') as (address: string) => Promise<unknown>;
+      const { readText } = (await load('/dist/search/index.js')) as typeof import('kinglet/search');
+      const pdfjs = (await load('/pdf.mjs')) as typeof import('pdfjs-dist');
+      pdfjs.GlobalWorkerOptions.workerSrc = '/pdf.worker.mjs';
+      return readText(await (await fetch('/paper.pdf')).blob(), { pdfjs });
+    });
+    const first = `${cats}\n\n`;
+    expect(read).toEqual({ text: `${first}${boats}\n\n`, pages: [0, first.length] });
+  });
+
   it('is kept, reads HTML, and follows what another tab changes', async () => {
     const found = await page.evaluate(async (cats) => {
-      // The test's own import() becomes another function.
       const load = eval('(address) => import(address)') as (
         address: string,
       ) => Promise<typeof import('kinglet/search')>;

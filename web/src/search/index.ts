@@ -5,7 +5,7 @@
  * @module
  */
 export { isText, readText } from './read-text.ts';
-export type { ReadText } from './read-text.ts';
+export type { PdfDocument, Pdfjs, ReadText, ReadTextOptions } from './read-text.ts';
 export { SearchIndex } from './search-index.ts';
 export type {
   AddOptions,

@@ -1,6 +1,5 @@
 // Reads the text of a file: plain text, Markdown, HTML or PDF.
-import { KingletError } from '../errors.ts';
-import { importOptional } from '../runtime.ts';
+import { KingletError, messageOf } from '../errors.ts';
 
 export interface ReadText {
   text: string;
@@ -8,14 +7,37 @@ export interface ReadText {
   pages?: readonly number[];
 }
 
+export interface ReadTextOptions {
+  /** The module `pdfjs-dist` (in Node `pdfjs-dist/legacy/build/pdf.mjs`), which reads PDF. */
+  pdfjs?: Pdfjs | undefined;
+}
+
+/** The part of pdf.js that is used here. */
+export interface Pdfjs {
+  getDocument(source: { data: Uint8Array }): {
+    promise: Promise<PdfDocument>;
+    destroy(): Promise<void>;
+  };
+}
+
+/** A document as pdf.js reads it. */
+export interface PdfDocument {
+  readonly numPages: number;
+  getPage(number: number): Promise<{
+    /** Texts have `str` and `hasEOL`; other items have neither. */
+    getTextContent(): Promise<{ items: readonly object[] }>;
+  }>;
+}
+
 /**
- * Returns the text of a file. Needs the package `pdfjs-dist` for PDF, and a page's document for HTML.
+ * Returns the text of a file. HTML needs a page's document.
  *
- * @throws KingletError: `unsupported_type` (not a text), `unsupported_environment`.
+ * @throws KingletError: `unsupported_type` (not a text), `unsupported_environment` (HTML without a
+ * document, PDF without `pdfjs`), `corrupt` (a PDF that pdf.js cannot read).
  */
-export async function readText(file: Blob): Promise<ReadText> {
+export async function readText(file: Blob, { pdfjs }: ReadTextOptions = {}): Promise<ReadText> {
   const bytes = new Uint8Array(await file.arrayBuffer());
-  if (isPdf(bytes)) return readPdf(bytes);
+  if (isPdf(bytes)) return readPdf(bytes, pdfjs);
   const text = decode(bytes);
   if (text === undefined) {
     throw new KingletError('unsupported_type', 'the file does not contain text');
@@ -60,37 +82,33 @@ function isPdf(bytes: Uint8Array): boolean {
   return new TextDecoder('latin1').decode(bytes.subarray(0, 5)) === '%PDF-';
 }
 
-/** The part of pdf.js that is needed here. */
-interface Pdfjs {
-  getDocument(source: { data: Uint8Array }): { promise: Promise<PdfDocument> };
-}
-interface PdfDocument {
-  numPages: number;
-  getPage(number: number): Promise<{
-    getTextContent(): Promise<{ items: { str?: string; hasEOL?: boolean }[] }>;
-  }>;
-}
-
-async function readPdf(data: Uint8Array): Promise<ReadText> {
-  const pdfjs = await importOptional<Pdfjs>('pdfjs-dist').catch(() => undefined);
+async function readPdf(data: Uint8Array, pdfjs: Pdfjs | undefined): Promise<ReadText> {
   if (!pdfjs) {
     throw new KingletError(
       'unsupported_environment',
-      'reading a PDF needs the package pdfjs-dist, which is not installed here',
+      'reading a PDF needs pdf.js: pass the module pdfjs-dist as the option `pdfjs`',
     );
   }
-  const pdf = await pdfjs.getDocument({ data }).promise;
-  const pages: number[] = [];
-  let text = '';
-  for (let number = 1; number <= pdf.numPages; ++number) {
-    pages.push(text.length);
-    const page = await pdf.getPage(number);
-    for (const { str = '', hasEOL } of (await page.getTextContent()).items) {
-      text += hasEOL ? `${str}\n` : str;
+  const loading = pdfjs.getDocument({ data });
+  try {
+    const pdf = await loading.promise;
+    const pages: number[] = [];
+    let text = '';
+    for (let number = 1; number <= pdf.numPages; ++number) {
+      pages.push(text.length);
+      const page = await pdf.getPage(number);
+      for (const item of (await page.getTextContent()).items) {
+        const { str = '', hasEOL } = item as { str?: string; hasEOL?: boolean };
+        text += hasEOL ? `${str}\n` : str;
+      }
+      text += '\n\n';
     }
-    text += '\n\n';
+    return { text, pages };
+  } catch (error) {
+    throw new KingletError('corrupt', `the PDF cannot be read: ${messageOf(error)}`);
+  } finally {
+    await loading.destroy();
   }
-  return { text, pages };
 }
 
 function isHtml(file: Blob, text: string): boolean {

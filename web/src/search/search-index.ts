@@ -83,7 +83,7 @@ export class SearchIndex {
   static async open(name: string, options: SearchIndexOptions): Promise<SearchIndex> {
     refuseUnknown(options, [
       ...['model', 'queryPrompt', 'passagePrompt', 'pooling', 'dimensions', 'passageTokens'],
-      ...['keep', 'folder', 'onWarning', 'onChange'],
+      ...['keep', 'folder', 'onWarning', 'onChange', 'pdfjs'],
     ]);
     const { model, queryPrompt, passagePrompt, pooling } = options;
     const opened = await model.askWorker('openIndex', {
@@ -144,9 +144,9 @@ export class SearchIndex {
   /**
    * Adds a document, or replaces the one of that id: passages that it had already are not computed
    * again. While they are computed, documents may be added and removed. Files may be text, Markdown,
-   * HTML or, with the package `pdfjs-dist` installed, PDF.
+   * HTML or, with the option `pdfjs` of {@link open}, PDF.
    *
-   * @throws KingletError, or the signal's reason. `cache_full`: the storage has no room.
+   * @throws KingletError, those of {@link readText} among them, or the signal's reason. `cache_full`: the storage has no room.
    */
   async add(
     id: string,
@@ -154,7 +154,7 @@ export class SearchIndex {
     { meta, compute = true, signal, onProgress }: AddOptions = {},
   ): Promise<SearchDocument> {
     const { text, pages } =
-      typeof content === 'string' ? { text: content } : await readText(content);
+      typeof content === 'string' ? { text: content } : await readText(content, this.#options);
     const info: Info = { meta, ...(pages && { pages }) };
     const takes = { id: checkedText(id, 'id'), content: text, info: jsonOf('meta', info) };
     const added = await this.#change(async () => {

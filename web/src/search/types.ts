@@ -1,7 +1,8 @@
 import type { Kinglet } from '../kinglet.ts';
 import type { EncodeProgress, Pooling } from '../types.ts';
+import type { ReadTextOptions } from './read-text.ts';
 
-export interface SearchIndexOptions {
+export interface SearchIndexOptions extends ReadTextOptions {
   /** The model that makes the vectors: one for embeddings (`info.purpose`), or for text. */
   model: Kinglet;
   /**
