@@ -1,7 +1,6 @@
 #include "schema/lengths.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "grammar/expression.h"

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Kinglet } from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AnyPage } from './any-browser.ts';
+import type { AnyPage, BrowserName } from './any-browser.ts';
 import { browserNames, openAnyPage, openKinglet } from './any-browser.ts';
 import { startFaultyServer } from './faulty-server.ts';
 import type { FaultyServer } from './faulty-server.ts';
@@ -10,8 +10,9 @@ import { opening } from './loading-page.ts';
 import { storyModel, tellByCli } from './support.ts';
 import { stormInPage } from './storm.ts';
 
-// A full run has 2000 operations; see docs/reliability.md.
-const nOperations = Number(process.env.KINGLET_STORM ?? 400);
+// A full run has 2000 operations; see docs/reliability.md. WebKitGTK takes four times as long for each.
+const operationsIn = (name: BrowserName) =>
+  Number(process.env.KINGLET_STORM ?? (name === 'WebKit' ? 150 : 400));
 
 const bytes = new Uint8Array(readFileSync(storyModel));
 /** In a longer story, the kernels of page and program may differ by a near tie. */
@@ -26,6 +27,7 @@ beforeAll(async () => {
 });
 
 describe.each(browserNames)('%s', (name) => {
+  const nOperations = operationsIn(name);
   let server: FaultyServer;
   let page: AnyPage;
   beforeAll(async () => {

@@ -120,7 +120,6 @@ async function runEncoding(
 ): Promise<Float32Array[]> {
   checkWanted(work);
   const { id, loop } = work;
-  if (total === 0) return [];
   const last = await loop.run<EngineResult<EngineEncodingEvent>>({
     isWanted: () => work.isWanted(),
     begin,
