@@ -112,6 +112,8 @@ class EngineClassifier {
   }
 
   val tokens(const std::string& text, double id) const {
+    const Status has_room = check_room_for_tokens(text);
+    if (!has_room.ok()) return failure(has_room.error());
     return to_js(classifier_.tokens(text, to_cancellation(id)));
   }
 
@@ -228,23 +230,33 @@ class EngineModel {
     return kinglet::new_session(loaded_, runner_, options);
   }
 
-  // Adds a stored state of a prompt, given its first bytes. Returns its number of tokens.
+  // Adds a stored state of a prompt, given its first bytes. Returns an EngineStoredBeginning.
   val add_prompt(const std::string& name, const val& first_bytes) {
     const auto bytes = copy_bytes(first_bytes, "a prompt's state");
     if (!bytes.ok()) return failure(bytes.error());
-    const auto n_tokens = prompts_->cache().add(name, bytes.value().bytes());
-    return n_tokens.ok() ? success(val(n_tokens.value())) : failure(n_tokens.error());
+    const auto added = prompts_->cache().add(name, bytes.value().bytes());
+    if (!added.ok()) return failure(added.error());
+    const SavedBeginning& beginning = added.value()->beginning;
+    val fields = val::object();
+    set(fields, "nTokens", to_number(beginning.tokens.size()));
+    set(fields, "kv", to_js_kinds(beginning.k_kind, beginning.v_kind));
+    return success(fields);
   }
 
   void remove_prompt(const std::string& name) { prompts_->cache().remove(name); }
   void store_prompts(const val& on_prompt) { prompts_->store_with(on_prompt); }
 
   val embedding_tokens(const std::string& text, bool cuts, double id) const {
+    const Status has_room = check_room_for_tokens(text);
+    if (!has_room.ok()) return failure(has_room.error());
     return to_js(kinglet::embedding_tokens(*loaded_, text, too_long(cuts), to_cancellation(id)));
   }
 
   val ranking_tokens(const std::string& query, const std::string& document, bool cuts,
                      double id) const {
+    const Status has_room =
+        check_room_for_tokens(query.size() > document.size() ? query : document);
+    if (!has_room.ok()) return failure(has_room.error());
     return to_js(
         kinglet::ranking_tokens(*loaded_, query, document, too_long(cuts), to_cancellation(id)));
   }

@@ -198,7 +198,7 @@ export interface EngineModel extends EngineHandle {
   newAnswer(request: EngineAnswerRequest): EngineResult<EngineAnswer>;
   newSession(options: EngineSessionOptions): EngineResult<EngineSession>;
   /** Adds a stored state of a prompt, given its first bytes, which contain all its tokens. */
-  addPrompt(name: string, firstBytes: Uint8Array): EngineResult<number>;
+  addPrompt(name: string, firstBytes: Uint8Array): EngineResult<EngineStoredBeginning>;
   removePrompt(name: string): void;
   /** Lets the engine make states of prompts that are worth storing: see PromptCache. */
   storePrompts(onPrompt: (name: string, state: Uint8Array<ArrayBuffer>) => void): void;
@@ -571,6 +571,12 @@ export interface EngineImageRows {
   seesAll: boolean;
   /** Identifies the picture and the reader that made the rows: 16 hexadecimal digits. */
   checksum: string;
+}
+
+/** What the first bytes of a stored state say: its tokens, and the caches that it fits. */
+export interface EngineStoredBeginning {
+  nTokens: number;
+  kv: EngineKvKinds;
 }
 
 /** A state that was added with EngineModel.addPrompt(). */

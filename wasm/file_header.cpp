@@ -105,7 +105,7 @@ class EngineHeader {
     const MemoryPlan& plan = planned.value();
     val fields = val::object();
     set(fields, "nCtx", plan.session.n_ctx);
-    set(fields, "kv", to_js_kinds(plan.session));
+    set(fields, "kv", to_js_kinds(plan.session.k_kind, plan.session.v_kind));
     set(fields, "weightBytes", to_number(plan.weights));
     set(fields, "stateBytes", to_number(plan.session.kv + plan.session.recurrent));
     set(fields, "scratchBytes", to_number(plan.session.scratch + plan.encoder));

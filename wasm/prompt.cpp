@@ -9,10 +9,16 @@
 #include "base/aligned_buffer.h"
 #include "base/format.h"
 #include "openai/fields.h"
+#include "schema/calls.h"
 #include "wasm/session.h"
 
 namespace kinglet {
 namespace {
+
+constexpr size_t kSmall = size_t{1} << 20;
+
+// The memory for a text, its tokens and what is between them, as measured with 26 MB.
+constexpr uint64_t kTimesText = 10;
 
 // Returns the tools that a choice leaves: the JSON of OpenAI's "tool_choice"; "": all.
 Result<openai::ChosenTools> choose_tools(const Json& tools, const std::string& choice,
@@ -46,7 +52,8 @@ Result<Conversation> read_conversation(const val& given, const Cancellation& can
                     .trusts_content = number(given, "trustContent") != 0,
                     .said_last = text(get(given, "saidLast")),
                     .cancellation = cancellation};
-  const Json tools = variables["tools"].is_array() ? std::move(variables["tools"]) : Json::array();
+  const Json tools = variables["tools"].is_null() ? Json::array() : std::move(variables["tools"]);
+  KINGLET_TRY(check_tools(tools));
   KINGLET_ASSIGN(read.tools, choose_tools(tools, text(get(given, "toolChoice")), cancellation));
   variables.erase("tools");
   read.variables = std::move(variables);
@@ -104,11 +111,12 @@ Result<ReadPrompt> read_plain_prompt(const val& content, bool parses_special,
                                      const PromptOptions& options, const Tokenizer& tokenizer) {
   ReadPrompt read{.prompt = {}};
   std::vector<TokenId>& tokens = read.prompt.tokens;
-  tokens = content.isString()
-               ? tokenizer.encode(text(content), {.add_bos = options.add_bos,
-                                                  .parse_special = parses_special,
-                                                  .cancellation = options.cancellation})
-               : to_ids(content);
+  const std::string given = content.isString() ? text(content) : "";
+  KINGLET_TRY(check_room_for_tokens(given));
+  tokens = content.isString() ? tokenizer.encode(given, {.add_bos = options.add_bos,
+                                                         .parse_special = parses_special,
+                                                         .cancellation = options.cancellation})
+                              : to_ids(content);
   if (options.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   tokens.insert(tokens.end(), options.prefix.begin(), options.prefix.end());
   if (options.on_full == OnFull::shift) {
@@ -135,8 +143,6 @@ PartsOfPictures to_pictures(const val& lists) {
 // Without exceptions, a small allocation that fails ends the engine. Most memory is for values,
 // whose number the punctuation tells: each is several times in memory, for the template as well.
 Status check_room(std::string_view json) {
-  constexpr size_t kSmall = size_t{1} << 20;
-  constexpr uint64_t kTimesText = 10;
   constexpr uint64_t kBytesEach = 250;  // as measured with many short messages
   if (json.size() < kSmall) return {};
   const auto n_marks = static_cast<uint64_t>(std::count_if(json.begin(), json.end(), [](char c) {
@@ -144,6 +150,13 @@ Status check_room(std::string_view json) {
   }));
   const auto room = AlignedBuffer::allocate(kTimesText * json.size() + kBytesEach * n_marks,
                                             cat("a request of ", json.size() / kSmall, " MiB"));
+  return room.ok() ? Status() : room.error();
+}
+
+Status check_room_for_tokens(std::string_view text) {
+  if (text.size() < kSmall) return {};
+  const auto room = AlignedBuffer::allocate(kTimesText * text.size(),
+                                            cat("a text of ", text.size() / kSmall, " MiB"));
   return room.ok() ? Status() : room.error();
 }
 

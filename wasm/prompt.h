@@ -23,6 +23,9 @@ PartsOfPictures to_pictures(const val& lists);
 // Fails if memory has no room for what is made of a large JSON text.
 Status check_room(std::string_view json);
 
+// The same for a large text that is only tokenized.
+Status check_room_for_tokens(std::string_view text);
+
 // A prompt, and what its answer must know.
 struct ReadPrompt {
   ConversationPrompt prompt;

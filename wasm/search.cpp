@@ -10,6 +10,7 @@
 
 #include "answers/indexing.h"
 #include "search/index.h"
+#include "wasm/prompt.h"
 
 namespace kinglet {
 namespace {
@@ -70,6 +71,8 @@ class EngineIndex {
 
   val put(const std::string& id, const std::string& content, const std::string& info,
           double call) const {
+    const Status has_room = check_room_for_tokens(content);
+    if (!has_room.ok()) return failure(has_room.error());
     return described(index_->put(id, content, info, to_cancellation(call)));
   }
 

@@ -193,11 +193,11 @@ val EngineSession::kv_pages() const {
   return fields;
 }
 
-val to_js_kinds(const SequenceBytes& sequence) {
+val to_js_kinds(KvKind k_kind, KvKind v_kind) {
   const auto name = [](KvKind kind) { return std::string(kv_kind_info(kind).name); };
   val kinds = val::object();
-  set(kinds, "k", name(sequence.k_kind));
-  set(kinds, "v", name(sequence.v_kind));
+  set(kinds, "k", name(k_kind));
+  set(kinds, "v", name(v_kind));
   return kinds;
 }
 

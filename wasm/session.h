@@ -21,7 +21,7 @@
 namespace kinglet {
 
 // { k, v }: the names of the kinds in which keys and values are stored.
-val to_js_kinds(const SequenceBytes& sequence);
+val to_js_kinds(KvKind k_kind, KvKind v_kind);
 
 // Sessions share the model and keep it alive, even when JavaScript deletes it first.
 class EngineSession {
@@ -64,7 +64,7 @@ class EngineSession {
   uint32_t n_positions() const { return session_->n_positions(); }
   uint32_t n_ctx() const { return session_->n_ctx(); }
   uint32_t n_batch() const { return session_->n_batch(); }
-  val kv_kinds() const { return to_js_kinds(session_->bytes()); }
+  val kv_kinds() const { return to_js_kinds(session_->bytes().k_kind, session_->bytes().v_kind); }
   double kv_bytes() const { return to_number(session_->bytes().kv); }
   double recurrent_bytes() const { return to_number(session_->bytes().recurrent); }
 

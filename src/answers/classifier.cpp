@@ -23,8 +23,12 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 Status check_labels(const std::vector<std::string>& labels) {
+  if (labels.empty()) {
+    return wrong("the labels are missing: this model's file names none, so at least 2 are needed");
+  }
   if (labels.size() < 2 || labels.size() > kMostLabels) {
-    return wrong(cat("found ", labels.size(), " labels, expected 2 to ", kMostLabels));
+    return wrong(cat("found ", labels.size(), labels.size() == 1 ? " label" : " labels",
+                     ", expected 2 to ", kMostLabels));
   }
   std::set<std::string_view> seen;
   for (const std::string& label : labels) {

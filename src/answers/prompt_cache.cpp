@@ -38,11 +38,12 @@ std::string name_of(const Session& session) {
 
 }  // namespace
 
-Result<uint32_t> PromptCache::add(const std::string& name, std::span<const std::byte> first_bytes) {
+Result<const CachedPrompt*> PromptCache::add(const std::string& name,
+                                             std::span<const std::byte> first_bytes) {
   KINGLET_ASSIGN(SavedBeginning beginning, read_beginning(model_, first_bytes));
   remove(name);
   cached_.push_back({name, std::move(beginning)});
-  return static_cast<uint32_t>(cached_.back().beginning.tokens.size());
+  return &cached_.back();
 }
 
 void PromptCache::remove(std::string_view name) {

@@ -54,9 +54,9 @@ class PromptCache {
   // Whether more states are stored, so that choose_place() needs to know the opening.
   bool is_writable() const { return storage_.is_writable(); }
 
-  // Adds a state that is in the storage, given its first bytes. Returns its number of tokens.
-  // Errors: those of read_beginning().
-  Result<uint32_t> add(const std::string& name, std::span<const std::byte> first_bytes);
+  // Adds a state that is in the storage, given its first bytes. The result is valid until the next
+  // change. Errors: those of read_beginning().
+  Result<const CachedPrompt*> add(const std::string& name, std::span<const std::byte> first_bytes);
 
   void remove(std::string_view name);
 

@@ -60,7 +60,7 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
   bool returns_documents = false;
   KINGLET_TRY(fields.take("return_documents", returns_documents));
   if (documents == nullptr || !documents->is_array() || documents->empty()) {
-    return invalid("documents must be an array of strings", "documents");
+    return invalid("documents must be an array of at least one string", "documents");
   }
   if (documents->size() > kMostTexts) {
     return invalid(
@@ -84,13 +84,18 @@ ApiStatus read_examples(Fields& fields, std::vector<LabelledText>& examples) {
   const Json* list = fields.find("examples");
   if (list == nullptr) return {};
   if (!list->is_array()) return wrong_value("examples", *list, "an array of objects");
-  for (const Json& item : list->as_array()) {
-    const std::string* text = item.is_object() ? item.find_string("text") : nullptr;
-    const std::string* label = item.is_object() ? item.find_string("label") : nullptr;
-    if (text == nullptr || label == nullptr) {
-      return wrong_value("examples", item, "an object with the strings text and label");
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json& item = list->as_array()[i];
+    const std::string place = cat("examples[", i, "]");
+    if (!item.is_object()) return wrong_value(place, item, "an object with text and label");
+    Fields one(item, place);
+    for (const char* const name : {"text", "label"}) {
+      if (item.find(name) == nullptr) return invalid(cat(place, " has no ", name), place);
     }
-    examples.push_back({*text, *label});
+    LabelledText& example = examples.emplace_back();
+    KINGLET_TRY(one.take("text", example.text));
+    KINGLET_TRY(one.take("label", example.label));
+    KINGLET_TRY(one.check_all_known());
   }
   return {};
 }
@@ -133,7 +138,7 @@ ApiResult<RerankRequest> read_rerank_request(const Json& body, const ServedModel
   KINGLET_TRY(fields.take("model", request.model));
   std::string query;
   KINGLET_TRY(fields.take("query", query));
-  if (query.empty()) return invalid("the query is missing", "query");
+  if (query.empty()) return invalid("the query is missing or empty", "query");
   KINGLET_TRY(read_documents(fields, query, model, deadline, request));
   std::optional<int64_t> n_top = static_cast<int64_t>(request.texts.size());
   KINGLET_TRY(fields.take("top_n", n_top, 1, kMostTexts));

@@ -16,7 +16,9 @@ constexpr size_t kShownBytes = 40;
 
 ApiError wrong_value(const std::string& name, const Json& found, std::string_view expected) {
   const bool is_long_string = found.is_string() && found.as_string().size() > kShownBytes;
+  const bool is_empty = (found.is_array() || found.is_object()) && found.size() == 0;
   const std::string shown = is_long_string ? "a long string"
+                            : is_empty     ? cat("an empty ", found.is_array() ? "array" : "object")
                             : found.is_array() || found.is_object()
                                 ? std::string(json_type_name(found.type()))
                                 : print(found);
@@ -89,7 +91,9 @@ ApiStatus Fields::take(const std::string& name, std::vector<std::string>& out) {
   if (!value->is_array()) return wrong_value(place_of(name), *value, kExpected);
   std::vector<std::string> texts;
   for (const Json& item : value->as_array()) {
-    if (!item.is_string()) return wrong_value(place_of(name), *value, kExpected);
+    if (!item.is_string()) {
+      return wrong_value(cat(place_of(name), "[", texts.size(), "]"), item, "a string");
+    }
     texts.push_back(item.as_string());
   }
   out = std::move(texts);

@@ -47,11 +47,11 @@ ApiStatus refuse_kept_answers(Fields& fields) {
   KINGLET_TRY(fields.take("background", in_background));
   KINGLET_TRY(fields.take("previous_response_id", previous));
   if (in_background) {
-    return invalid("background is not supported: the server does not store answers", "background");
+    return invalid("background is not supported: answers are not stored", "background");
   }
   if (!previous) return {};
   return invalid(
-      "previous_response_id is not supported, because the server does not store answers: send the "
+      "previous_response_id is not supported, because answers are not stored: send the "
       "earlier items again as input, those of the answer included",
       "previous_response_id");
 }

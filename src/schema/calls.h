@@ -19,6 +19,9 @@ namespace kinglet {
 // ErrorCode::invalid_argument if a tool has no name.
 Result<std::vector<KnownTool>> known_tools(const Json& tools);
 
+// Whether `tools` is a list of tools as in OpenAI's API. Errors: invalid_argument.
+Status check_tools(const Json& tools);
+
 struct CallRules {
   // A list of {"type": "function", "function": {"name": …, "parameters": a JSON schema}}: the tools
   // that may be called; at least one.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
@@ -78,14 +79,20 @@ class TypeReader {
 
 }  // namespace
 
+Status check_tools(const Json& tools) {
+  const auto is_tool = [](const Json& tool) { return tool["function"]["name"].is_string(); };
+  if (tools.is_array() && std::all_of(tools.as_array().begin(), tools.as_array().end(), is_tool)) {
+    return {};
+  }
+  return Error{ErrorCode::invalid_argument,
+               R"(each of the tools must be {"type": "function", "function": {"name": …}})"};
+}
+
 Result<std::vector<KnownTool>> known_tools(const Json& tools) {
-  const Error error{ErrorCode::invalid_argument,
-                    R"(each of the tools must be {"type": "function", "function": {"name": …}})"};
-  if (!tools.is_array()) return error;
+  KINGLET_TRY(check_tools(tools));
   std::vector<KnownTool> known;
   for (const Json& tool : tools.as_array()) {
     const Json& function = tool["function"];
-    if (!function["name"].is_string()) return error;
     KnownTool& one = known.emplace_back(KnownTool{.name = function["name"].as_string()});
     const Json& parameters = function["parameters"];
     const Json& properties = parameters["properties"];

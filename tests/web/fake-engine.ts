@@ -153,7 +153,7 @@ export class FakeEngine implements EngineModule {
       useTemplate: () => ({ value: null }),
       layOut: (conversation) => ({ value: laidOut(conversation) }),
       tokens: (prompt) => ({ value: tokensOf(prompt) }),
-      addPrompt: () => ({ value: 1 }),
+      addPrompt: () => ({ value: { nTokens: 1, kv: { k: 'q8', v: 'q8' } } }),
       removePrompt: () => undefined,
       storePrompts: () => undefined,
       newRequest: () => ({ refusal: { status: 404, body: '{}', event: '' } }),

@@ -37,7 +37,8 @@ export function conversationOf(
   };
 }
 
-function checkMessages(messages: unknown): void {
+/** @throws KingletError `invalid_argument` */
+export function checkMessages(messages: unknown): void {
   const isMessage = (message: unknown) =>
     typeof message === 'object' &&
     message !== null &&

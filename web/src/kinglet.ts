@@ -1,5 +1,5 @@
 import type { ApiAnswer } from './ask.ts';
-import { conversationOf } from './chat-template.ts';
+import { checkMessages, conversationOf } from './chat-template.ts';
 import { asyncDispose, dispose } from './dispose.ts';
 import { KingletError } from './errors.ts';
 import type { Generation } from './generation.ts';
@@ -182,12 +182,10 @@ export class Kinglet {
    * in a session of its own, as long as the first one: a few models rotate the keys of long contexts
    * differently. `kinglet prepare` of the program does the same.
    */
-  async prepare({
-    messages,
-    kv,
-    signal,
-    ...options
-  }: PrepareOptions): Promise<Uint8Array<ArrayBuffer>> {
+  async prepare(given: PrepareOptions): Promise<Uint8Array<ArrayBuffer>> {
+    refuseUnknown(given, ['messages', 'tools', 'variables', 'trustContent', 'kv', 'signal']);
+    const { messages, kv, signal, ...options } = given;
+    checkMessages(messages);
     // What two conversations have in common that go on differently.
     const [tokens, others] = await Promise.all(
       ['1', 'a'].map((content) =>
@@ -263,7 +261,10 @@ export class Kinglet {
     options: RerankOptions = {},
   ): Promise<RankedDocument[]> {
     const { topN, truncate } = checkedRerankOptions(options);
-    const checked = { query: checkedText(query, 'query'), documents: checkedDocuments(documents) };
+    const checked = {
+      query: checkedText(query, 'the query'),
+      documents: checkedDocuments(documents),
+    };
     const scores = await this.#encode('score', { ...checked, truncate }, options);
     return [...scores]
       .map((score, index) => ({ index, score }))

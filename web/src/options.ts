@@ -29,6 +29,7 @@ import type {
   GenerateOptions,
   InspectOptions,
   KvOption,
+  LabelledText,
   LoadOptions,
   ModelSource,
   OnFull,
@@ -102,7 +103,7 @@ export function postedGenerateOptions(
 
 function checkedList(name: string, list: unknown): string[] {
   if (Array.isArray(list) && !list.includes('')) {
-    return list.map((text) => checkedText(text, name));
+    return Array.from(list, (text, i) => checkedText(text, `${name}[${String(i)}]`));
   }
   const message = `${name} must be an array of strings, none of them empty`;
   throw new KingletError('invalid_argument', message);
@@ -154,14 +155,14 @@ function checkedGrammar({
 
 function checkedGbnf(grammar: string | undefined): string {
   if (grammar === '') throw new KingletError('invalid_grammar', 'the grammar is empty');
-  return grammar === undefined ? '' : checkedText(grammar, 'grammar');
+  return grammar === undefined ? '' : checkedText(grammar, 'the grammar');
 }
 
 /** Returns a value as JSON. `name`: what it is, for errors. */
 export function jsonOf(name: string, value: unknown): string {
   try {
     const json = JSON.stringify(value, (_, inner: unknown) =>
-      typeof inner === 'string' ? checkedText(inner, name) : inner,
+      typeof inner === 'string' ? checkedText(inner, `the ${name}`) : inner,
     ) as string | undefined;
     return json ?? 'null';
   } catch (error) {
@@ -196,7 +197,10 @@ export function postedLoadOptions(
   const chatTemplate =
     options.chatTemplate === undefined
       ? undefined
-      : checkedText(options.chatTemplate, 'chatTemplate');
+      : checkedText(options.chatTemplate, 'the chatTemplate');
+  if (chatTemplate === '') {
+    throw new KingletError('invalid_argument', 'the chatTemplate is empty');
+  }
   checkedFlag('shared', options.shared ?? false);
   checkedNumber('stallTimeout', stallTimeout, { min: 1, max: maxInt32 });
   const spareMemory = options.spareMemory ?? 2 ** 28;
@@ -216,7 +220,7 @@ export function postedLoadOptions(
 }
 
 function checkedSources(sources: unknown): readonly ModelSource[] {
-  if (Array.isArray(sources)) return sources as readonly ModelSource[];
+  if (Array.isArray(sources)) return Array.from(sources as readonly ModelSource[]);
   const message = `prepared must be an array of sources, not ${shown(sources)}`;
   throw new KingletError('invalid_argument', message);
 }
@@ -354,7 +358,9 @@ function checkedOnFull(onFull: unknown, isConversation: boolean): OnFull {
 export function checkedTexts(
   texts: readonly (string | ArrayLike<number>)[],
 ): (string | Int32Array)[] {
-  if (Array.isArray(texts) && texts.length > 0) return texts.map(checkedContent);
+  if (Array.isArray(texts) && texts.length > 0) {
+    return Array.from(texts as readonly (string | ArrayLike<number>)[], checkedContent);
+  }
   throw new KingletError('invalid_argument', 'the texts must be an array of at least one string');
 }
 
@@ -369,12 +375,12 @@ export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
     normalize: checkedFlag('normalize', normalize),
     dimensions:
       dimensions === undefined ? undefined : checkedNumber('dimensions', dimensions, countRule),
-    prompt: checkedText(prompt, 'prompt'),
+    prompt: checkedText(prompt, 'the prompt'),
     truncate: checkedFlag('truncate', truncate),
   };
 }
 
-function checkedPooling(pooling: unknown): Pooling {
+export function checkedPooling(pooling: unknown): Pooling {
   const found = poolings.find((known) => known === pooling);
   if (found) return found;
   throw new KingletError(
@@ -398,29 +404,35 @@ export function checkedRerankOptions({
 export function postedClassification(
   texts: readonly string[],
   labels: readonly string[],
-  { instruction = '', examples = [], perToken = false, ...options }: ClassifyOptions,
+  options: ClassifyOptions,
 ): PostedClassification {
   refuseUnknown(options, ['instruction', 'examples', 'perToken', 'onProgress', 'signal']);
+  const { instruction = '', examples = [], perToken = false } = options;
   return {
-    texts: checkedArray('texts', texts).map((text) => checkedText(text)),
+    texts: checkedArray('the texts', texts).map((text, i) => checkedText(text, `texts[${String(i)}]`)),
     labels: checkedList('labels', labels),
-    instruction: checkedText(instruction, 'instruction'),
-    examples: checkedArray('examples', examples).map(({ text, label }) => ({
-      text: checkedText(text, "example's text"),
-      label: checkedText(label, "example's label"),
-    })),
+    instruction: checkedText(instruction, 'the instruction'),
+    examples: checkedArray('the examples', examples).map(checkedExample),
     perToken: checkedFlag('perToken', perToken),
   };
 }
 
+function checkedExample(example: LabelledText, index: number): LabelledText {
+  const name = `examples[${String(index)}]`;
+  const { text, label, ...others } = checkedObject(name, example);
+  refuseUnknown(others, ['text', 'label']);
+  return { text: checkedText(text, `${name}.text`), label: checkedText(label, `${name}.label`) };
+}
+
+/** Holes of the list become undefined, which its items' checks refuse. */
 function checkedArray<Item>(name: string, list: readonly Item[]): readonly Item[] {
-  if (Array.isArray(list)) return list as readonly Item[];
+  if (Array.isArray(list)) return Array.from(list as readonly Item[]);
   throw new KingletError('invalid_argument', `${name} must be an array, not ${shown(list)}`);
 }
 
 export function checkedDocuments(documents: unknown): string[] {
   if (Array.isArray(documents) && documents.length > 0) {
-    return documents.map((text) => checkedText(text, 'document'));
+    return Array.from(documents, (text, i) => checkedText(text, `documents[${String(i)}]`));
   }
   throw new KingletError(
     'invalid_argument',
@@ -445,24 +457,31 @@ export function checkedPositions(nPositions: unknown): number {
   return checkedNumber('nPositions', nPositions, { min: 0, max: maxUint32, integer: true });
 }
 
+export function checkedObject<T extends object>(name: string, value: T): T {
+  if (typeof value === 'object' && (value as T | null) !== null) return value;
+  throw new KingletError('invalid_argument', `${name} must be an object, not ${shown(value)}`);
+}
+
 /** Refuses half a surrogate pair, because the engine takes UTF-8, which cannot represent one. */
-export function checkedText(text: unknown, name = 'text'): string {
+export function checkedText(text: unknown, name = 'the text'): string {
   if (typeof text !== 'string') {
-    throw new KingletError('invalid_argument', `the ${name} must be a string, not ${typeof text}`);
+    throw new KingletError('invalid_argument', `${name} must be a string, not ${shown(text)}`);
   }
   const lone = text.search(/\p{Surrogate}/u);
   if (lone >= 0) {
     const unit = text.charCodeAt(lone).toString(16).toUpperCase();
     throw new KingletError(
       'invalid_argument',
-      `the ${name} is not valid Unicode: half a surrogate pair (U+${unit}) at index ${String(lone)}`,
+      `${name} is not valid Unicode: half a surrogate pair (U+${unit}) at index ${String(lone)}`,
     );
   }
   return text;
 }
 
 function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {
-  return typeof prompt === 'string' ? checkedText(prompt) : checkedTokens(prompt);
+  if (typeof prompt === 'object' && (prompt as object | null) !== null)
+    return checkedTokens(prompt);
+  return checkedText(prompt);
 }
 
 /**
@@ -500,13 +519,20 @@ export function checkedFlag(name: string, value: unknown): boolean {
   throw new KingletError('invalid_argument', `${name} must be true or false, not ${shown(value)}`);
 }
 
-/** A string has quotes, so that "0.5" does not look like a number. */
+/** A value for messages. A string has quotes, so that "0.5" does not look like a number. */
 function shown(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const maxLength = 100;
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) {
+    return `an object (${Object.prototype.toString.call(value).slice(8, -1)})`;
+  }
+  if (typeof value === 'function') return 'a function';
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > maxLength ? `${text.slice(0, maxLength)} …` : text;
 }
 
 export function refuseUnknown(options: object, known: readonly string[]): void {
-  for (const name of Object.keys(options)) {
+  for (const name of Object.keys(checkedObject('the options', options))) {
     if (!known.includes(name)) {
       throw new KingletError(
         'invalid_argument',

@@ -145,7 +145,7 @@ export interface LoadOptions extends HubOptions {
 }
 
 /** What {@link Kinglet.prepare} prepares. */
-export interface PrepareOptions extends ChatPromptOptions {
+export interface PrepareOptions extends Omit<ChatPromptOptions, 'addGenerationPrompt'> {
   /** The conversation's beginning. */
   messages: readonly ChatMessage[];
   /** How keys and values are stored. Default: as in the model's first session. */

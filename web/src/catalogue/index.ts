@@ -1,5 +1,6 @@
 // Small models that are known to run in pages. The Bonsai models were tried with their shapes and
 // with random weights, not with the real files; their sizes are the hub's.
+import { parseHubAddress } from '../hub.ts';
 
 /** A model on the hub. */
 export interface HubModel {
@@ -203,8 +204,12 @@ export const embeddingModels: readonly HubModel[] = [
   },
 ];
 
-/** The hub's page about the model with this address. */
+/**
+ * The hub's page about the model with this address.
+ *
+ * @throws KingletError `invalid_argument` if it is not an address of the hub.
+ */
 export function hubPage(address: string): string {
-  const [owner, repo] = address.slice('hf:'.length).split('/');
-  return `https://huggingface.co/${owner ?? ''}/${repo ?? ''}`;
+  const { base, name, revision } = parseHubAddress(address, {}).repository;
+  return `${base}/${name}${revision === 'main' ? '' : `/tree/${encodeURIComponent(revision)}`}`;
 }

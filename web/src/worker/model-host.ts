@@ -463,7 +463,7 @@ export class ModelHost {
         : { id, info: noSession };
     let speed: Promise<number> | undefined;
     const measured = () => (speed ??= this.#promptSpeed(options, work));
-    for (const file of prepared) await prompts.add(file, measured);
+    for (const file of prepared) await prompts.add(file, measured, session.info.kv);
     await keepPrompts(prompts, options, warn);
     const { hereReason } = this.#environment;
     const described = describe(model, session.info, running, templates, hereReason);

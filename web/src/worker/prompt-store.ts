@@ -1,6 +1,12 @@
 // The stored states of prompts that a model can restore: those that the page's maker prepared, and
 // those that this origin keeps. The engine knows how they begin, and chooses among them.
-import type { EngineModel, EngineModule, EngineSession, EngineStoredPrompt } from '#engine';
+import type {
+  EngineKvKinds,
+  EngineModel,
+  EngineModule,
+  EngineSession,
+  EngineStoredPrompt,
+} from '#engine';
 import { KingletError, messageOf } from '../errors.ts';
 import { isPrompt, promptScheme as scheme } from '../cache/store.ts';
 import type { SourcePiece } from './byte-source.ts';
@@ -46,23 +52,37 @@ export class PromptStore {
 
   /**
    * Adds a prepared state when it has arrived, or warns why it cannot be used: for example because
-   * what is left to download takes longer than computing it would.
+   * what is left to download takes longer than computing it would. `kv`: of the first session.
    */
-  async add(file: PreparedFile, tokensPerSecond: () => Promise<number>): Promise<void> {
+  async add(
+    file: PreparedFile,
+    tokensPerSecond: () => Promise<number>,
+    kv: EngineKvKinds,
+  ): Promise<void> {
     const { name } = file;
     try {
       await file.arrives(async () => {
         const added = this.#model.addPrompt(name, await file.beginning());
         if (added.error?.code === 'corrupt') return undefined; // not all of its tokens have arrived
-        return unwrap(added) / (await tokensPerSecond());
+        return unwrap(added).nTokens / (await tokensPerSecond());
       });
       const blob = await file.whole;
-      unwrap(this.#model.addPrompt(name, await file.beginning()));
+      const added = unwrap(this.#model.addPrompt(name, await file.beginning()));
+      this.#warnOfKinds(name, added.kv, kv);
       this.#states.set(name, { bytes: blob.size, open: () => Promise.resolve(piecesOf(blob)) });
     } catch (error) {
       file.cancel();
       this.#warn(this.#reject(name, error));
     }
+  }
+
+  #warnOfKinds(name: string, stored: EngineKvKinds, own: EngineKvKinds): void {
+    if (stored.k === own.k && stored.v === own.v) return;
+    const shown = ({ k, v }: EngineKvKinds) => (k === v ? k : `{ k: ${k}, v: ${v} }`);
+    const message =
+      `the stored prompt ${name} is only for sessions with kv ${shown(stored)}, and the model's ` +
+      `first session has kv ${shown(own)}: load the model or prepare the prompt with the other kv`;
+    this.#warn(new KingletError('wrong_shape', message));
   }
 
   /** Adds the states that the origin keeps, and keeps those of prompts to come. */
@@ -71,7 +91,9 @@ export class PromptStore {
       this.#forget(name);
     });
     this.#kept = kept;
-    for (const [name, bytes] of await kept.open()) await this.#addKept(kept, name, bytes);
+    const states = await kept.open();
+    await kept.makeRoom(0);
+    for (const [name, bytes] of states) await this.#addKept(kept, name, bytes);
     this.#model.storePrompts((name, bytes) => {
       this.#states.set(name, { bytes: bytes.length, open: () => kept.read(name) });
       void kept.write(name, bytes).catch((error: unknown) => {
@@ -210,7 +232,7 @@ class KeptPrompts {
       return Promise.resolve();
     }
     return this.#later(async () => {
-      await this.#makeRoom(bytes.length);
+      await this.makeRoom(bytes.length);
       await this.#cache.put(scheme + name, bytes);
       this.#sizes.set(name, bytes.length);
       this.#uses[name] = Date.now();
@@ -225,7 +247,8 @@ class KeptPrompts {
     this.#onRemoved(name);
   }
 
-  async #makeRoom(bytes: number): Promise<void> {
+  /** Removes the least recently used states until there is room for so many bytes more. */
+  async makeRoom(bytes: number): Promise<void> {
     const usedAt = (name: string) => this.#uses[name] ?? 0;
     const oldest = [...this.#sizes.keys()].sort((a, b) => usedAt(a) - usedAt(b));
     let sum = bytes;
