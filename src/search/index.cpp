@@ -360,7 +360,9 @@ std::vector<SearchHit> SearchIndex::with_words(const SearchQuery& query, size_t 
                            (often + kSaturation * (1.0f - kLengthWeight + kLengthWeight * length));
       }
     }
-    for (const auto& [passage, score] : scores) best.offer({document, passage, score});
+    for (const auto& [passage, score] : scores) {
+      if (document->vectors.has(passage)) best.offer({document, passage, score});
+    }
   }
   return best.take();
 }

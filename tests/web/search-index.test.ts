@@ -297,6 +297,98 @@ describe('reading a file', () => {
   });
 });
 
+describe('an index', () => {
+  it('is closed for good', async () => {
+    const index = await open('closed');
+    await index.add('a', cats);
+    await index.close();
+    await index.close();
+    for (const call of [
+      () => index.add('b', cats),
+      () => index.remove('a'),
+      () => index.clear(),
+      () => index.content('a'),
+      () => index.search(cats),
+      () => index.computePending(),
+    ]) {
+      await expect(call()).rejects.toMatchObject({
+        code: 'disposed',
+        message: 'the search index closed has been closed',
+      });
+    }
+    expect((await open('closed')).documents).toHaveLength(1);
+  });
+
+  it('stays in its folder, whatever its name is', async () => {
+    const inner = join(folder, 'inner');
+    for (const name of ['..', '.', 'a/../../b', '.hidden', 'x'.repeat(9), '索引'.repeat(40)]) {
+      const index = await SearchIndex.open(name, { model, folder: inner });
+      expect(index.isKept).toBe(true);
+      await index.add(name, cats);
+      await index.close();
+      const again = await SearchIndex.open(name, { model, folder: inner });
+      expect(again.documents.map(({ id }) => id)).toEqual([name]);
+    }
+    expect(readdirSync(folder)).not.toContain('b');
+    expect(readdirSync(folder).filter((name) => name.endsWith('.kpassages'))).toEqual([]);
+    await expect(SearchIndex.open('', { model })).rejects.toMatchObject({
+      message: "the index's name must not be empty",
+    });
+  });
+
+  it('takes documents of one id from two at once', async () => {
+    const [one, other] = [await open('twice'), await open('twice')];
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 ? one : other).add('x', `${cats} ${String(i)}`)),
+    );
+    expect((await open('twice')).documents).toHaveLength(1);
+  });
+
+  it('finds what is pending only when it is computed, by words, too', async () => {
+    const index = await memory();
+    await index.add('a', 'zebra crossing', { compute: false });
+    expect(await index.search('zebra', { hybrid: true })).toEqual([]);
+    await index.computePending();
+    expect(await index.search('zebra', { hybrid: true })).toHaveLength(1);
+  });
+
+  it('refuses what is wrong, and the model lives', async () => {
+    const index = await memory();
+    const wrong = (value: unknown) => value as never;
+    for (const [call, message] of [
+      [() => memory({ queryPrompt: wrong(5) }), 'queryPrompt must be a string, not 5'],
+      [
+        () => memory({ passagePrompt: wrong(['x']) }),
+        'passagePrompt must be a string, not an array',
+      ],
+      [() => memory({ pooling: wrong(5) }), 'pooling must be one of mean, cls, last, not 5'],
+      [() => memory({ keep: wrong('no') }), 'keep must be true or false, not "no"'],
+      [() => SearchIndex.open('x', wrong({})), 'model must be a loaded model, a Kinglet'],
+      [() => index.add('a', wrong(5)), 'the content, if it is not a Blob, must be a string, not 5'],
+      [
+        () => index.add('a', wrong(new Uint8Array(3))),
+        'the content, if it is not a Blob, must be a string, not an object (Uint8Array)',
+      ],
+      [
+        () => index.add('a', 'x', wrong({ metta: 1 })),
+        'unknown option "metta"; the options are meta, compute, signal, onProgress',
+      ],
+      [() => index.search('a', wrong(null)), 'the options must be an object, not null'],
+      [
+        () => index.search('a', { rerank: wrong({}) }),
+        'rerank must be a loaded reranker, a Kinglet',
+      ],
+      [
+        () => index.search('a', { hybrid: wrong('yes') }),
+        'hybrid must be true or false, not "yes"',
+      ],
+    ] as const) {
+      await expect(call()).rejects.toMatchObject({ code: 'invalid_argument', message });
+    }
+    expect(await index.search('a')).toEqual([]);
+  });
+});
+
 describe('a PDF', () => {
   const paper = new Blob([pdfOf([[cats], [boats, 'The end.']])]);
 
@@ -353,6 +445,23 @@ describe.concurrent.each(browserNames)('in %s', (name) => {
     });
     const first = `${cats}\n\n`;
     expect(read).toEqual({ text: `${first}${boats}\n\n`, pages: [0, first.length] });
+  });
+
+  it('reads HTML as it is seen', async () => {
+    const html =
+      '<!doctype html><table><tr><th>Name</th><th>Price</th></tr><tr><td>Apple</td><td>12</td></tr></table>' +
+      '<main>One</main><aside>Two</aside><figcaption>Cap</figcaption>After<hr>rule' +
+      '<pre>def f(x):\n    if x:\n\n\n        return 1</pre><select><option>Red</option>' +
+      '<option>Blue</option></select><p hidden>secret</p><p style="display: none">none</p>';
+    const text = await page.evaluate(async (source) => {
+      const load = eval('(address) => import(address)') as (address: string) => Promise<unknown>;
+      const { readText } = (await load('/dist/search/index.js')) as typeof import('kinglet/search');
+      return (await readText(new Blob([source], { type: 'text/html' }))).text;
+    }, html);
+    expect(text.split(/\n\n/)).toEqual([
+      ...['Name Price', 'Apple 12', 'One', 'Two', 'Cap', 'After', 'rule'],
+      ...['def f(x):\n    if x:', '\n        return 1', 'Red', 'Blue'],
+    ]);
   });
 
   it('is kept, reads HTML, and follows what another tab changes', async () => {

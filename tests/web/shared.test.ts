@@ -262,6 +262,63 @@ describe.each(browserNames)('%s', (name) => {
     expect([await role(second), await role(third)].sort()).toEqual(['guest', 'host']);
   });
 
+  it('keeps what an answer has said when it is cancelled right after a takeover', async () => {
+    const [first, second] = [await newTab(), await newTab()];
+    await load(first);
+    await load(second);
+    await begin(second);
+    await hasTold(second, 200);
+    await close(first);
+    const { told, result, finishReason } = await second.evaluate(async () => {
+      const here = globalThis as unknown as Here;
+      const { text, finishReason } = await here.generation.cancel();
+      await here.ending;
+      return { told: here.told, result: text, finishReason };
+    });
+    expect(finishReason).toBe('cancelled');
+    expect(told.length).toBeGreaterThanOrEqual(200);
+    expect(result).toBe(told);
+  });
+
+  it('searches on in an index whose tab is gone', async () => {
+    const [first, second] = [await newTab(), await newTab()];
+    await load(first);
+    await load(second);
+    const opened = await second.evaluate(async () => {
+      const load = eval('(address) => import(address)') as (address: string) => Promise<unknown>;
+      const { SearchIndex } = (await load(
+        '/dist/search/index.js',
+      )) as typeof import('kinglet/search');
+      const { model } = globalThis as unknown as Here;
+      const open = (keep: boolean) => SearchIndex.open('shared', { model, keep });
+      const indexes = [await open(true), await open(false)];
+      for (const index of indexes) await index.add('boats', 'The boat was on the sea.');
+      (globalThis as unknown as { indexes: unknown }).indexes = indexes;
+      return indexes.map((index) => index.documents.length);
+    });
+    expect(opened).toEqual([1, 1]);
+    await close(first);
+    const found = await second.evaluate(async () => {
+      const { indexes } = globalThis as unknown as {
+        indexes: import('kinglet/search').SearchIndex[];
+      };
+      const answers = [];
+      for (const index of indexes) {
+        const hits = await index.search('The boat was on the sea.');
+        await index.add('cats', 'The cat sat on the mat.');
+        answers.push([hits.map(({ id }) => id), index.documents.length, index.nPending]);
+        await index.clear();
+        await index.close();
+      }
+      return answers;
+    });
+    expect(found).toEqual([
+      [['boats'], 2, 0],
+      [['boats'], 2, 0],
+    ]);
+    expect(await role(second)).toBe('host');
+  });
+
   it('works in pages that are not isolated', async () => {
     const bare = await startFaultyServer();
     bare.files.set('/model.gguf', { bytes: readFileSync(storyModel) });

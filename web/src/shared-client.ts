@@ -64,6 +64,8 @@ export class SharedClient extends Client {
   #nextId = firstSession + 1;
   readonly #calls = new Map<number, SharedCall>();
   readonly #sessions = new Map<number, SharedSession>();
+  /** The search indexes, each with its id in the worker of the member that opened it. */
+  readonly #indexes = new Map<number, { by: Member; id: number }>();
   /** Settled while the page is not put aside. */
   #shown: Promise<void> = Promise.resolve();
 
@@ -126,7 +128,15 @@ export class SharedClient extends Client {
     const call = this.#calls.get(target);
     if (!call) return;
     call.isCancelled = true;
-    call.sent?.to.client.cancel(call.sent.id);
+    this.#passCancellation(call);
+  }
+
+  /**
+   * Only when all pieces that the caller has are computed again: the result of a call that is cancelled
+   * has what was generated so far.
+   */
+  #passCancellation({ isCancelled, sent, nRepeated }: SharedCall): void {
+    if (isCancelled && nRepeated === 0) sent?.to.client.cancel(sent.id);
   }
 
   abandon(target: number): void {
@@ -177,20 +187,31 @@ export class SharedClient extends Client {
   async #send(id: number, call: SharedCall): Promise<void> {
     try {
       const member = await this.#member();
-      const { session } = call.takes as { session?: number };
+      const { session, index } = call.takes as { session?: number; index?: number };
       const made = session === undefined ? undefined : await this.#made(session, member, call);
-      if (this.#calls.get(id) === call) this.#sendTo(member, made, id, call);
+      const there = {
+        ...(made !== undefined && { session: made }),
+        ...(index !== undefined && { index: this.#indexAt(index, member) }),
+      };
+      if (this.#calls.get(id) === call) this.#sendTo(member, there, id, call);
     } catch (error) {
       this.#fail(id, call, error);
     }
   }
 
-  #sendTo(member: Member, session: number | undefined, id: number, call: SharedCall): void {
+  /** Sends a call. `there`: its session and index by their ids in the member's worker. */
+  #sendTo(
+    member: Member,
+    there: { session?: number; index?: number },
+    id: number,
+    call: SharedCall,
+  ): void {
     const { client } = member;
+    const { session } = there;
     const sending = { hasFailed: false };
     call.nSent += 1;
     call.nRepeated = call.passed.length;
-    const takes = session === undefined ? call.takes : { ...call.takes, session };
+    const takes = call.takes === null ? null : { ...call.takes, ...there };
     const sent = client.call(call.call, takes, {
       onNotice: (notice) => {
         this.#pass(id, call, notice);
@@ -210,7 +231,7 @@ export class SharedClient extends Client {
     const contextKnown = hasContext ? this.#noteContext(client, session, call) : Promise.resolve();
     if (sending.hasFailed) return;
     call.sent = { to: member, id: sent };
-    if (call.isCancelled) client.cancel(sent);
+    this.#passCancellation(call);
   }
 
   /** Notes the context after a call that was just sent. */
@@ -232,7 +253,10 @@ export class SharedClient extends Client {
       if (piece.toolCalls) call.isUnique = true;
       if (call.nRepeated > 0) {
         const expected = call.passed[call.passed.length - call.nRepeated--];
-        if (piece.token === expected) return;
+        if (piece.token === expected) {
+          this.#passCancellation(call);
+          return;
+        }
         this.cancel(id);
         this.#taken(id)?.listener.onError(hostGone());
         return;
@@ -254,6 +278,12 @@ export class SharedClient extends Client {
         ...{ made: { by: member, id: Promise.resolve(made.id) }, brokenBy: undefined },
       });
       result = { ...made, id };
+    } else if (call.call === 'openIndex') {
+      const opened = answer as AnswerOf<'openIndex'>;
+      this.#indexes.set(id, { by: member, id: opened.index });
+      result = { ...opened, index: id };
+    } else if (call.call === 'closeIndex') {
+      this.#indexes.delete((call.takes as TakesOf<'closeIndex'>).index);
     }
     call.listener.onAnswer(result);
   }
@@ -265,7 +295,9 @@ export class SharedClient extends Client {
     const isLost = error instanceof KingletError && error.code === 'host_gone';
     if (isLost) {
       const isBehind = session?.brokenBy === error && !replacesContext(call);
-      const goesOn = !call.isUnique && !call.isCancelled && !isBehind && call.nSent < maxSent;
+      const { index } = call.takes as { index?: number };
+      const canGoOn = !call.isUnique && index === undefined;
+      const goesOn = canGoOn && !isBehind && call.nSent < maxSent;
       if (goesOn) {
         void this.#send(id, call);
         return;
@@ -280,6 +312,14 @@ export class SharedClient extends Client {
     const call = this.#calls.get(id);
     this.#calls.delete(id);
     return call;
+  }
+
+  /** Returns an index's id in the member's worker. Whoever uses the index must open it again. */
+  #indexAt(index: number, member: Member): number {
+    const opened = this.#indexes.get(index);
+    if (!opened) throw new KingletError('disposed', 'the search index has been closed');
+    if (opened.by === member) return opened.id;
+    throw hostGone();
   }
 
   #sessionOf({ takes }: SharedCall): SharedSession | undefined {

@@ -117,9 +117,15 @@ function isHtml(file: Blob, text: string): boolean {
   return isNamed || /^\s*<!doctype html/i.test(text);
 }
 
-const unseen = 'title, script, style, noscript, template, svg, nav';
+const unseen = 'title, script, style, noscript, template, svg, nav, [hidden]';
 const blocks =
-  'p, div, li, br, tr, pre, blockquote, section, article, header, footer, figure, table, ul, ol, dl, dt, dd';
+  'p, div, li, br, hr, tr, caption, pre, blockquote, address, main, aside, section, article, header, footer, ' +
+  'figure, figcaption, table, ul, ol, dl, dt, dd, details, summary, dialog, form, fieldset, legend, option';
+
+/** White space of <pre>, and what stands for it while that of other elements is removed. */
+const spaces = ' \t\n';
+const kept = '\u{e000}\u{e001}\u{e002}';
+const keptSpaces = /[\u{e000}-\u{e002}]/gu;
 
 /** The page's content security policy allows no style attributes, and would report each of them. */
 function withoutStyles(html: string): string {
@@ -138,11 +144,16 @@ function textOfHtml(html: string): string {
     innerHTML: withoutStyles(html),
   });
   for (const element of content.querySelectorAll(unseen)) element.remove();
-  // Line breaks in HTML source mean nothing.
+  for (const element of content.querySelectorAll('[data-style]')) {
+    if (/display\s*:\s*none/i.test(element.getAttribute('data-style') ?? '')) element.remove();
+  }
+  // Line breaks and spaces in HTML source mean nothing, except in <pre>.
   const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (!node.parentElement?.closest('pre'))
-      node.nodeValue = node.nodeValue?.replace(/\s+/g, ' ') ?? '';
+    const text = node.nodeValue ?? '';
+    node.nodeValue = node.parentElement?.closest('pre')
+      ? text.replace(/\s/g, (space) => kept[spaces.indexOf(space)] ?? ' ')
+      : text.replace(/\s+/g, ' ');
   }
   for (const heading of content.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
     heading.before('\n\n', '#'.repeat(Number(heading.tagName[1])), ' ');
@@ -152,8 +163,10 @@ function textOfHtml(html: string): string {
     block.before('\n\n');
     block.after('\n\n');
   }
+  for (const cell of content.querySelectorAll('td, th')) cell.after(' ');
   return content.textContent
     .replace(/[ \t]*\n[ \t]*/g, '\n')
     .replace(/\n{3,}/g, '\n\n')
-    .trim();
+    .trim()
+    .replace(keptSpaces, (space) => spaces[kept.indexOf(space)] ?? '');
 }

@@ -1,6 +1,14 @@
-import { messageOf } from '../errors.ts';
+import { KingletError, messageOf } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { checkedNumber, checkedText, countRule, jsonOf, refuseUnknown } from '../options.ts';
+import {
+  checkedFlag,
+  checkedNumber,
+  checkedPooling,
+  checkedText,
+  countRule,
+  jsonOf,
+  refuseUnknown,
+} from '../options.ts';
 import type { AnswerOf, CallName, TakesOf } from '../protocol.ts';
 import type { AskOptions } from '../worker-client.ts';
 import { pageAt, readText } from './read-text.ts';
@@ -51,7 +59,12 @@ export class SearchIndex {
   /** The prompts and the pooling that were chosen. */
   readonly settings: SearchIndexSettings;
   readonly #model: Kinglet;
-  readonly #index: number;
+  /** What it is opened with, again if the tab is gone whose worker had it. */
+  readonly #opening: TakesOf<'openIndex'>;
+  #index: number;
+  /** Resolves when the index is there again. */
+  #reopened: { instead: number; done: Promise<void> } | undefined;
+  #isClosed = false;
   readonly #store: DocumentStore;
   readonly #options: SearchIndexOptions;
   readonly #entries = new Map<string, Entry>();
@@ -63,11 +76,13 @@ export class SearchIndex {
     name: string,
     store: DocumentStore,
     options: SearchIndexOptions,
+    opening: TakesOf<'openIndex'>,
     { index, settings }: AnswerOf<'openIndex'>,
   ) {
     this.name = name;
     this.settings = settings;
     this.#model = options.model;
+    this.#opening = opening;
     this.#index = index;
     this.#store = store;
     this.#options = options;
@@ -86,19 +101,29 @@ export class SearchIndex {
       ...['keep', 'folder', 'onWarning', 'onChange', 'pdfjs'],
     ]);
     const { model, queryPrompt, passagePrompt, pooling } = options;
-    const opened = await model.askWorker('openIndex', {
+    if (!isModel(model)) {
+      throw new KingletError('invalid_argument', 'model must be a loaded model, a Kinglet');
+    }
+    const checkedName = checkedText(name, "the index's name");
+    if (checkedName === '') {
+      throw new KingletError('invalid_argument', "the index's name must not be empty");
+    }
+    checkedFlag('keep', options.keep ?? true);
+    const opening = {
       modelName: model.info.name,
-      queryPrompt,
-      passagePrompt,
-      pooling,
+      queryPrompt: queryPrompt === undefined ? undefined : checkedText(queryPrompt, 'queryPrompt'),
+      passagePrompt:
+        passagePrompt === undefined ? undefined : checkedText(passagePrompt, 'passagePrompt'),
+      pooling: pooling === undefined ? undefined : checkedPooling(pooling),
       dimensions:
         options.dimensions === undefined
           ? 0
           : checkedNumber('dimensions', options.dimensions, countRule),
       passageTokens: checkedNumber('passageTokens', options.passageTokens ?? 200, countRule),
-    });
-    const store = await openStore(checkedText(name, 'name'), options);
-    const index = new SearchIndex(name, store, options, opened);
+    };
+    const opened = await model.askWorker('openIndex', opening);
+    const store = await openStore(checkedName, options);
+    const index = new SearchIndex(name, store, options, opening, opened);
     await index.#loadAll();
     store.onChange = ({ key, isRemoved }) => {
       const load = () => index.#change(() => index.#loadOne(key));
@@ -119,7 +144,7 @@ export class SearchIndex {
     name: string,
     { folder }: Pick<SearchIndexOptions, 'folder'> = {},
   ): Promise<void> {
-    const store = await openStore(checkedText(name, 'name'), { folder });
+    const store = await openStore(checkedText(name, "the index's name"), { folder });
     for (const key of await store.keys()) await store.remove(key);
     store.close();
   }
@@ -148,15 +173,16 @@ export class SearchIndex {
    *
    * @throws KingletError, those of {@link readText} among them, or the signal's reason. `cache_full`: the storage has no room.
    */
-  async add(
-    id: string,
-    content: string | Blob,
-    { meta, compute = true, signal, onProgress }: AddOptions = {},
-  ): Promise<SearchDocument> {
-    const { text, pages } =
-      typeof content === 'string' ? { text: content } : await readText(content, this.#options);
+  async add(id: string, content: string | Blob, options: AddOptions = {}): Promise<SearchDocument> {
+    refuseUnknown(options, ['meta', 'compute', 'signal', 'onProgress']);
+    const { meta, signal, onProgress } = options;
+    const compute = checkedFlag('compute', options.compute ?? true);
+    this.#checkOpen();
+    const { text, pages } = isBlob(content)
+      ? await readText(content, this.#options)
+      : { text: checkedText(content, 'the content, if it is not a Blob,') };
     const info: Info = { meta, ...(pages && { pages }) };
-    const takes = { id: checkedText(id, 'id'), content: text, info: jsonOf('meta', info) };
+    const takes = { id: checkedText(id, 'the id'), content: text, info: jsonOf('meta', info) };
     const added = await this.#change(async () => {
       signal?.throwIfAborted();
       const entry = this.#enter(await this.#ask('putDocument', takes, { signal }));
@@ -168,17 +194,20 @@ export class SearchIndex {
   }
 
   /** Computes all pending passages. */
-  computePending({ signal, onProgress }: ComputeOptions = {}): Promise<void> {
-    return this.#computing(() => {
+  async computePending(options: ComputeOptions = {}): Promise<void> {
+    refuseUnknown(options, ['signal', 'onProgress']);
+    this.#checkOpen();
+    await this.#computing(() => {
       const pending = this.documents.filter(({ nPending }) => nPending > 0);
       const ids = pending.map(({ id }) => id);
-      return this.#compute(ids, { signal, onProgress });
+      return this.#compute(ids, options);
     });
   }
 
   /** Removes a document, if there is one of that id. */
-  remove(id: string): Promise<void> {
-    return this.#change(async () => {
+  async remove(id: string): Promise<void> {
+    this.#checkOpen();
+    await this.#change(async () => {
       const entry = this.#entries.get(id);
       if (!entry) return;
       await this.#store.remove(entry.key);
@@ -192,8 +221,9 @@ export class SearchIndex {
   }
 
   /** The text of a document: undefined if there is none of that id. */
-  content(id: string): Promise<string | undefined> {
-    return this.#ask('documentContent', { id });
+  async content(id: string): Promise<string | undefined> {
+    this.#checkOpen();
+    return this.#ask('documentContent', { id: checkedText(id, 'the id') });
   }
 
   /**
@@ -202,11 +232,16 @@ export class SearchIndex {
    */
   async search(query: string, options: SearchOptions = {}): Promise<SearchHit[]> {
     refuseUnknown(options, ['limit', 'filter', 'hybrid', 'rerank', 'signal']);
-    const { filter, hybrid = false, rerank, signal } = options;
+    this.#checkOpen();
+    const { filter, rerank, signal } = options;
+    const hybrid = checkedFlag('hybrid', options.hybrid ?? false);
+    if (rerank !== undefined && !isModel(rerank)) {
+      throw new KingletError('invalid_argument', 'rerank must be a loaded reranker, a Kinglet');
+    }
     const limit = checkedNumber('limit', options.limit ?? 10, countRule);
     const among = filter && this.documents.filter(filter).map(({ id }) => id);
     const wanted = rerank ? Math.max(rerankedPerHit * limit, leastReranked) : limit;
-    const takes = { query: checkedText(query, 'query'), hybrid, among };
+    const takes = { query: checkedText(query, 'the query'), hybrid, among };
     const hits = (
       await this.#ask('searchDocuments', { ...takes, limit: wanted }, { signal })
     ).flatMap((hit) => {
@@ -216,7 +251,7 @@ export class SearchIndex {
         ? [{ ...hit, meta: entry.info.meta, page: pageAt(entry.info.pages, hit.start) }]
         : [];
     });
-    if (!rerank) return hits;
+    if (!rerank || hits.length === 0) return hits;
     const texts = hits.map(({ text }) => text);
     const ranked = await rerank.rerank(query, texts, { topN: limit, truncate: true, signal });
     return ranked.flatMap(({ index, score }) => {
@@ -227,6 +262,8 @@ export class SearchIndex {
 
   /** Frees the index's memory in the worker. What is stored stays. */
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.#computing(() =>
       this.#change(async () => {
         this.#store.close();
@@ -235,13 +272,40 @@ export class SearchIndex {
     );
   }
 
-  /** Posts a call about this index. */
-  #ask<Name extends IndexCall>(
+  #checkOpen(): void {
+    if (!this.#isClosed) return;
+    throw new KingletError('disposed', `the search index ${this.name} has been closed`);
+  }
+
+  /** Posts a call about this index; again, if a shared model's worker ended with its tab. */
+  async #ask<Name extends IndexCall>(
     call: Name,
     takes: Omit<TakesOf<Name>, 'index'>,
     options?: AskOptions<Name>,
   ): Promise<AnswerOf<Name>> {
-    return this.#model.askWorker(call, { ...takes, index: this.#index }, options);
+    for (;;) {
+      const index = this.#index;
+      try {
+        return await this.#model.askWorker(call, { ...takes, index }, options);
+      } catch (error) {
+        const isLost = error instanceof KingletError && error.code === 'host_gone';
+        if (!isLost || this.#isClosed) throw error;
+        await this.#reopen(index);
+      }
+    }
+  }
+
+  /** Opens the index in another worker, with the documents that are stored. */
+  #reopen(instead: number): Promise<void> {
+    if (this.#index !== instead) return Promise.resolve();
+    if (this.#reopened?.instead !== instead) {
+      const reopen = async () => {
+        this.#index = (await this.#model.askWorker('openIndex', this.#opening)).index;
+        await this.#loadAll();
+      };
+      this.#reopened = { instead, done: reopen() };
+    }
+    return this.#reopened.done;
   }
 
   /** Documents may be removed and replaced meanwhile. */
@@ -301,7 +365,7 @@ export class SearchIndex {
   async #save(id: string): Promise<void> {
     const entry = this.#entries.get(id);
     if (!entry) return;
-    if (this.isKept) {
+    if (this.#store.isWritable) {
       await this.#store.put(entry.key, await this.#ask('documentRecord', { id }));
     }
     this.#options.onChange?.();
@@ -339,6 +403,16 @@ export class SearchIndex {
     this.#entries.set(document.id, entry);
     return entry;
   }
+}
+
+/** Not `instanceof`: an application may have the package twice. */
+function isModel(value: Kinglet): boolean {
+  return typeof (value as Partial<Kinglet> | undefined)?.askWorker === 'function';
+}
+
+/** Not `instanceof`: it may come from another frame. */
+function isBlob(value: unknown): value is Blob {
+  return /^\[object (?:Blob|File)\]$/.test(Object.prototype.toString.call(value));
 }
 
 /** Returns a function that runs what it is given, one after the other. */

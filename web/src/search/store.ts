@@ -1,6 +1,7 @@
 // Where the documents of an index are stored: in IndexedDB, in a folder (Node), or only in memory.
 import { KingletError, messageOf } from '../errors.ts';
 import { usersFolder } from '../cache/folder-store.ts';
+import { randomDigits } from '../random-digits.ts';
 import { importNode, isNode } from '../runtime.ts';
 import type { SearchIndexOptions } from './types.ts';
 
@@ -13,6 +14,8 @@ export interface RecordChange {
 export interface DocumentStore {
   /** Whether the records will still exist at the next visit. */
   readonly isKept: boolean;
+  /** Whether put() stores anything. */
+  readonly isWritable: boolean;
   /** Called when another tab has written or removed a record. */
   onChange: (change: RecordChange) => void;
   keys(): Promise<string[]>;
@@ -22,45 +25,66 @@ export interface DocumentStore {
   close(): void;
 }
 
-type StoreOptions = Pick<SearchIndexOptions, 'keep' | 'folder' | 'onWarning'>;
+type StoreOptions = Pick<SearchIndexOptions, 'keep' | 'folder' | 'onWarning'> &
+  Partial<Pick<SearchIndexOptions, 'model'>>;
 
 export async function openStore(
   name: string,
-  { keep = true, folder, onWarning }: StoreOptions,
+  { keep = true, folder, onWarning, model }: StoreOptions,
 ): Promise<DocumentStore> {
-  if (!keep) return new MemoryStore();
+  const inMemory = () => new MemoryStore(model?.info.runtime.shared !== undefined);
+  if (!keep) return inMemory();
   try {
     return isNode ? await FolderStore.open(name, folder) : await DatabaseStore.open(name);
   } catch (error) {
     onWarning?.(`the index is not kept, because there is no storage: ${messageOf(error)}`);
-    return new MemoryStore();
+    return inMemory();
   }
 }
 
+/** Keeps nothing, unless the model is shared: then its worker may end, and the page goes on. */
 class MemoryStore implements DocumentStore {
   readonly isKept = false;
+  readonly isWritable: boolean;
   onChange = () => undefined;
+  readonly #records = new Map<string, Uint8Array>();
 
+  constructor(isShared: boolean) {
+    this.isWritable = isShared;
+  }
   keys(): Promise<string[]> {
-    return Promise.resolve([]);
+    return Promise.resolve([...this.#records.keys()]);
   }
-  get(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  get(key: string): Promise<Uint8Array | undefined> {
+    return Promise.resolve(this.#records.get(key));
   }
-  put(): Promise<void> {
+  put(key: string, record: Uint8Array): Promise<void> {
+    this.#records.set(key, record);
     return Promise.resolve();
   }
-  remove(): Promise<void> {
+  remove(key: string): Promise<void> {
+    this.#records.delete(key);
     return Promise.resolve();
   }
   close(): void {
-    // Nothing is open.
+    this.#records.clear();
   }
+}
+
+/**
+ * Returns a name for an index's folder that all systems allow and that stays in the folder around
+ * it: "." and ".." do not.
+ */
+function fileNameOf(name: string): string {
+  const hex = (text: string) =>
+    Array.from(text, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`).join('');
+  return name.replace(/^\.+|[. ]+$|[%/\\:*?"<>|\p{Cc}]/gu, hex);
 }
 
 /** Each document is a file, KEY.kpassages; `kinglet index` writes the same. */
 class FolderStore implements DocumentStore {
   readonly isKept = true;
+  readonly isWritable = true;
   onChange = () => undefined;
   readonly #fs: typeof import('node:fs/promises');
   readonly #folder: string;
@@ -72,7 +96,7 @@ class FolderStore implements DocumentStore {
 
   static async open(name: string, folder: string | undefined): Promise<FolderStore> {
     const fs = await importNode('fs/promises');
-    const path = `${folder ?? `${await usersFolder()}/search`}/${encodeURIComponent(name)}`;
+    const path = `${folder ?? `${await usersFolder()}/search`}/${fileNameOf(name)}`;
     await fs.mkdir(path, { recursive: true });
     return new FolderStore(fs, path);
   }
@@ -83,12 +107,15 @@ class FolderStore implements DocumentStore {
   }
 
   get(key: string): Promise<Uint8Array | undefined> {
-    return this.#fs.readFile(this.#path(key)).catch(() => undefined);
+    return this.#fs.readFile(this.#path(key)).catch((error: unknown) => {
+      if ((error as { code?: string }).code === 'ENOENT') return undefined;
+      throw error;
+    });
   }
 
   async put(key: string, record: Uint8Array): Promise<void> {
     const path = this.#path(key);
-    const part = `${path}.${String(process.pid)}.part`;
+    const part = `${path}.${String(process.pid)}-${randomDigits(4)}.part`;
     try {
       await this.#fs.writeFile(part, record, { flush: true });
       await this.#fs.rename(part, path);
@@ -115,6 +142,7 @@ const table = 'documents';
 
 class DatabaseStore implements DocumentStore {
   readonly isKept = true;
+  readonly isWritable = true;
   onChange: (change: RecordChange) => void = () => undefined;
   readonly #name: string;
   readonly #database: IDBDatabase;
