@@ -33,7 +33,7 @@ Result<ChatLayout> choose_layout(const GgufHeader& header, const Vocabulary& voc
                                  const std::string& format, const std::string& path) {
   std::string source;
   if (!path.empty()) {
-    KINGLET_ASSIGN(source, read_text_file(path));
+    KINGLET_ASSIGN(source, read_filled_file(path));
   } else if (!format.empty()) {
     KINGLET_ASSIGN(source, named_template(format));
   }

@@ -165,7 +165,7 @@ Status classify(const ClassifyOptions& options) {
   KINGLET_ASSIGN(wanted.examples, read_examples(options.examples));
   std::string source;
   if (!options.chat_template.empty()) {
-    KINGLET_ASSIGN(source, read_text_file(options.chat_template));
+    KINGLET_ASSIGN(source, read_filled_file(options.chat_template));
   }
   KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
   const ChatLayout layout(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(), source);

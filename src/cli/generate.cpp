@@ -82,7 +82,7 @@ Result<AnswerPlan> plan(const GenerateOptions& options, const Tokenizer& tokeniz
   std::string grammar;
   std::optional<Json> schema;
   if (!options.grammar.empty()) {
-    KINGLET_ASSIGN(grammar, read_text_file(options.grammar));
+    KINGLET_ASSIGN(grammar, read_filled_file(options.grammar));
   }
   if (!options.schema.empty()) {
     KINGLET_ASSIGN(schema, read_json_file(options.schema));
@@ -104,6 +104,10 @@ Status generate(GenerateOptions options) {
   KINGLET_ASSIGN(ImagePrompt composed, encode_prompt(options, *run));
   const std::vector<TokenId>& prompt = composed.tokens;
   options.generation.images = std::move(composed.images);
+  // The next call may have the same prompt: one process reads only one.
+  if (run->cache() != nullptr && !prompt.empty()) {
+    options.generation.n_opening = static_cast<uint32_t>(prompt.size() - 1);
+  }
   KINGLET_ASSIGN(Answer answer, Answer::start(*run->session, *run->loaded.tokenizer, prompt,
                                               options.generation, answer_plan, run->cache()));
   AnswerEvent event;

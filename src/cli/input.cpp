@@ -1,7 +1,9 @@
 #include "cli/input.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/file_access.h"
 #include "base/format.h"
@@ -33,11 +35,20 @@ std::optional<std::string> read_input_line() {
 
 Result<std::string> read_text_file(const std::string& path) {
   std::FILE* file = open_file(path, "rb");
-  if (file == nullptr) return Error{ErrorCode::io, cat("cannot open ", path)};
+  if (file == nullptr) {
+    const int reason = errno;
+    return Error{ErrorCode::io, cat("cannot open ", path, ": ", std::strerror(reason))};
+  }
   std::string text = read_all(file);
   const bool failed = std::ferror(file) != 0;
   std::fclose(file);
   if (failed) return Error{ErrorCode::io, cat("cannot read ", path)};
+  return text;
+}
+
+Result<std::string> read_filled_file(const std::string& path) {
+  KINGLET_ASSIGN(std::string text, read_text_file(path));
+  if (text.empty()) return Error{ErrorCode::invalid_argument, cat(path, " is empty")};
   return text;
 }
 

@@ -20,6 +20,9 @@ std::optional<std::string> read_input_line();
 // Returns all of a file. Errors: io.
 Result<std::string> read_text_file(const std::string& path);
 
+// The same for a file that must not be empty. Errors: also invalid_argument.
+Result<std::string> read_filled_file(const std::string& path);
+
 // Returns the JSON in a file. Errors: io; invalid_argument (names the file, and the place in it).
 Result<Json> read_json_file(const std::string& path);
 

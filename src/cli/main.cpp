@@ -282,6 +282,9 @@ void add_logprobs(Program& program) {
   add_run_options(command, options.run);
   command.add_option("--tokens", options.tokens, "Token ids of the context: 1,5,7")
       ->delimiter(',')
+      ->check([](const std::string& id) {
+        return id.empty() ? std::string("expected token ids such as 1,5,7") : std::string();
+      })
       ->required();
   command
       .add_option("--positions", options.positions, "Positions to print (default: the last one)")

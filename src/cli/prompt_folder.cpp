@@ -55,6 +55,7 @@ Result<std::unique_ptr<PromptFolder>> PromptFolder::open(const Model& model,
   KINGLET_TRY(make_folder(options.folder));
   std::unique_ptr<PromptFolder> folder(
       new PromptFolder(model, to_path(options.folder), options.n_mb << 20));
+  folder->make_room(0);
   KINGLET_TRY(folder->add_files(model));
   return folder;
 }
@@ -81,7 +82,11 @@ Result<AlignedBuffer> PromptFolder::read(const std::string& name) {
 }
 
 void PromptFolder::write(const std::string& name, std::span<const std::byte> state) {
-  if (state.size() > most_bytes_) return cache_.remove(name);
+  if (state.size() > most_bytes_) {
+    report(cat("the state of a prompt is not stored: it has ", state.size() >> 20,
+               " MiB, and --prompt-cache-mb allows ", most_bytes_ >> 20));
+    return cache_.remove(name);
+  }
   make_room(state.size());
   const std::string path = to_utf8(folder_ / to_path(name));
   if (const Status status = write_new_file(path, state); !status.ok()) {

@@ -73,8 +73,8 @@ bool is_text(std::string_view bytes) {
          find_ill_formed(bytes) == std::string::npos;
 }
 
-// Returns the files below a folder by their paths in it, with "/". Leaves out what begins with a
-// dot. Errors: io.
+// Returns the files below a folder by their paths in it, with "/". Leaves out names that begin with
+// a dot, and links: they may lead out of the folder. Errors: io.
 Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
   std::map<std::string, fs::path> files;
   std::error_code error;
@@ -82,7 +82,7 @@ Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const bool is_hidden = to_utf8(it->path().filename()).starts_with(".");
     std::error_code unknown;
-    if (is_hidden) {
+    if (is_hidden || it->is_symlink(unknown)) {
       if (it->is_directory(unknown)) it.disable_recursion_pending();
     } else if (it->is_regular_file(unknown)) {
       std::string id = to_utf8(it->path().lexically_relative(folder));
@@ -162,9 +162,9 @@ Status search(const SearchCommandOptions& options) {
   size_t n_pending = 0;
   for (const auto& [id, document] : stored.index.documents()) n_pending += document.n_pending();
   if (n_pending > 0) {
-    report(cat(n_pending,
-               " passages were made with another model or prompt and are not searched: "
-               "run kinglet index again"));
+    report(cat(n_pending, n_pending == 1 ? " passage has" : " passages have",
+               " no vector for this model, prompt and passage size, and cannot be found: "
+               "run kinglet index with the same options"));
   }
   Status status;
   KINGLET_ASSIGN(EncodingJob job,
@@ -181,7 +181,7 @@ Status search(const SearchCommandOptions& options) {
                      const Passage& passage = hit.document->passages[hit.passage];
                      const Json line = {{"id", hit.document->id},
                                         {"score", static_cast<double>(hit.score)},
-                                        {"begin", passage.begin},
+                                        {"start", passage.begin},
                                         {"end", passage.end},
                                         {"text", passage.of(hit.document->text)}};
                      std::printf("%s\n", print(line).c_str());

@@ -9,9 +9,12 @@
 #include <functional>
 #include <string>
 
+#include "base/format.h"
+#include "base/in_quotes.h"
 #include "cli/commands.h"
 #include "cli/images.h"
 #include "cli/input.h"
+#include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/run.h"
 #include "gguf/model_name.h"
@@ -71,10 +74,19 @@ Status serve(const ServeOptions& options) {
   server::ServerOptions served;
   served.name = options.name.empty() ? model_name(model.header(), options.run.model) : options.name;
   if (!options.chat_template.empty()) {
-    KINGLET_ASSIGN(served.chat_template, read_text_file(options.chat_template));
+    KINGLET_ASSIGN(served.chat_template, read_filled_file(options.chat_template));
   }
   choose_sampling(model, options.sampling, served.sampling);
   served.scheduler = scheduler_options(options, session, model);
+  const uint32_t n_ctx = served.scheduler.session.n_ctx;
+  if (options.pool > 0 && options.pool < n_ctx) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("--pool is ", options.pool, ", expected at least a context: ", n_ctx)};
+  }
+  std::error_code missing;
+  if (!options.page.empty() && !std::filesystem::is_directory(to_path(options.page), missing)) {
+    return Error{ErrorCode::io, cat("--page: ", in_quotes(options.page), " is not a folder")};
+  }
   served.scheduler.cache = run->cache();
   served.http = {.guard = {options.host, options.api_key, options.cors},
                  .port = options.port,

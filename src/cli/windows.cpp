@@ -9,10 +9,14 @@ namespace kinglet::cli {
 Result<TextWindows> TextWindows::cut(const Tokenizer& tokenizer, std::string_view text, size_t size,
                                      size_t n_least) {
   std::vector<TokenId> tokens = tokenizer.encode(text, {.add_bos = true});
-  if (size < n_least || tokens.size() < size) {
+  if (size < n_least) {
     return Error{ErrorCode::invalid_argument,
-                 cat("the text has ", tokens.size(), " tokens, expected at least one window of ",
-                     size, n_least > 1 ? cat(" (and at least ", n_least, ")") : std::string())};
+                 cat("--ctx is ", size, ", expected at least ", n_least)};
+  }
+  if (tokens.size() < size) {
+    return Error{
+        ErrorCode::invalid_argument,
+        cat("the text has ", tokens.size(), " tokens, expected at least one window of ", size)};
   }
   if (tokenizer.encode("", {.add_bos = true}).size() == 1) {
     for (size_t i = size; i < tokens.size(); i += size) tokens[i] = tokens.front();

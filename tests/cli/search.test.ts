@@ -63,7 +63,7 @@ describe('kinglet search', () => {
   it('finds passages by meaning and by words', () => {
     index('b');
     const [best, other] = hitsOf(search('b', boats));
-    expect(best).toMatchObject({ id: 'more/boats.txt', text: boats, begin: 0, end: boats.length });
+    expect(best).toMatchObject({ id: 'more/boats.txt', text: boats, start: 0, end: boats.length });
     expect(best!.score).toBeGreaterThan(0.99);
     expect(other!.id).toBe('cats.md');
     expect(hitsOf(search('b', boats, ['--limit', '1']))).toHaveLength(1);
