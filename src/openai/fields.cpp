@@ -92,7 +92,9 @@ ApiStatus Fields::take(const std::string& name, std::vector<std::string>& out) {
   std::vector<std::string> texts;
   for (const Json& item : value->as_array()) {
     if (!item.is_string()) {
-      return wrong_value(cat(place_of(name), "[", texts.size(), "]"), item, "a string");
+      ApiError error = wrong_value(cat(place_of(name), "[", texts.size(), "]"), item, "a string");
+      error.param = place_of(name);
+      return error;
     }
     texts.push_back(item.as_string());
   }

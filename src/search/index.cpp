@@ -199,11 +199,12 @@ Result<const SearchDocument*> SearchIndex::put(std::string id, std::string text,
   }
   const EncodeOptions plain = {
       .add_bos = false, .parse_special = false, .cancellation = cancellation};
-  std::vector<Passage> passages = cut_passages(
-      text,
-      {.max_tokens = max_tokens_, .overlap = kOverlap, .count_tokens = [&](std::string_view part) {
-         return loaded_->tokenizer->encode(part, plain).size();
-       }});
+  std::vector<Passage> passages =
+      cut_passages(text, {.max_tokens = max_tokens_,
+                          .overlap = std::min(kOverlap, max_tokens_ / 6),
+                          .count_tokens = [&](std::string_view part) {
+                            return loaded_->tokenizer->encode(part, plain).size();
+                          }});
   if (cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
   KINGLET_ASSIGN(PassageVectors vectors, PassageVectors::create(passages.size(), n_numbers_));
   if (const SearchDocument* before = find(id)) {

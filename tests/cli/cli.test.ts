@@ -300,7 +300,7 @@ describe('chat', () => {
   });
 
   test.each([
-    [['--tools', file('{}')], /^kinglet: tools is an object, expected an array of tools/],
+    [['--tools', file('{}')], /^kinglet: tools is an empty object, expected an array of tools/],
     [
       ['--tools', tools, '--tool-choice', 'sub'],
       /names the tool "sub", which is not one of the tools/,
@@ -364,7 +364,7 @@ describe('split files', () => {
   test('are missed by name', () => {
     expectFailure(
       ['generate', '-m', file(parts[1]!), ...greedy],
-      /split into 3 files, of which these are missing: 1 3/,
+      /split into 3 files; these are missing: 1 3/,
     );
     rmSync(name(2));
     expectFailure(['generate', '-m', name(1), ...greedy], /stories-00002-of-00003\.gguf: No such/);
@@ -647,7 +647,7 @@ describe('classify', () => {
   });
 
   test('names what is wrong', () => {
-    expectFailure(stories, /found 0 labels, expected 2 to 1000/);
+    expectFailure(stories, /the labels are missing: this model's file names none/);
     expectFailure([...stories, ...labels, '--example', 'x'], /--example: .* expected LABEL=TEXT/);
     expectFailure([...stories, ...labels], /prompt of text 0 has \d+ tokens/, 'a '.repeat(3000));
     const embedder = ['classify', '-m', fixture('encoder/bert.gguf'), ...labels];

@@ -44,7 +44,7 @@ test('a wrong grammar is refused with line and column', () => {
 test('a grammar that is not there is an error', () => {
   const missing = join(folder, 'missing.gbnf');
   const { status, stderr } = generate(missing);
-  expect(stderr).toBe(`kinglet: cannot open ${missing}\n`);
+  expect(stderr).toBe(`kinglet: cannot open ${missing}: No such file or directory\n`);
   expect(status).toBe(1);
 });
 

@@ -156,7 +156,7 @@ describe('perplexity', () => {
   test('needs a text of at least one window', () => {
     const args = ['perplexity', '-m', stories, '-f', path];
     expectFailure([...args, '--ctx', '512'], /the text has \d+ tokens.*one window of 512/);
-    expectFailure([...args, '--ctx', '3'], /expected at least one window of 3 \(and at least 4\)/);
+    expectFailure([...args, '--ctx', '3'], /--ctx is 3, expected at least 4/);
     expectFailure(['perplexity', '-m', stories, '-f', join(folder, 'none')], /none/);
   });
 });

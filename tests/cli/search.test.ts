@@ -73,7 +73,7 @@ describe('kinglet search', () => {
   it('says what another prompt made', () => {
     index('c');
     const { stderr, stdout } = search('c', boats, ['--passage-prompt', 'text: ']);
-    expect(stderr).toContain('2 passages were made with another model or prompt');
+    expect(stderr).toContain('2 passages have no vector for this model, prompt and passage size');
     expect(stdout).toBe('');
   });
 

@@ -41,7 +41,7 @@ test('a wrong option is refused, in words', async () => {
       code: 'invalid_argument',
       message: expect.stringContaining(message) as string,
     });
-  await refused({ grammar: 7 }, 'the grammar must be a string, not number');
+  await refused({ grammar: 7 }, 'the grammar must be a string, not 7');
   await refused(
     { jsonSchema: { $dynamicRef: '#' } },
     'the JSON schema, at #: "$dynamicRef" is not supported',

@@ -502,18 +502,20 @@ export class ModelHost {
     onProgress: (progress: LoadProgress) => void,
   ): PictureReading {
     const { mmproj, hub, engineUrl, stallTimeout } = options;
-    const load = async (work: Work) => {
-      const posted = mmproj ?? (hub && ({ kind: 'hub', repository: hub, type: '' } as const));
+    const posted = mmproj ?? (hub && ({ kind: 'hub', repository: hub, type: '' } as const));
+    const { imageWidth: width, architecture } = model.info();
+    const found = () => {
       if (!posted) throw noReader();
-      const { imageWidth: width, architecture } = model.info();
-      if (width === 0) {
-        const message = `this ${architecture} model cannot read pictures`;
-        throw new KingletError('unsupported_feature', message);
-      }
-      const access = await this.#accessTo([posted], options, ({ code, message }) => {
+      if (width > 0) return posted;
+      const message = `this ${architecture} model cannot read pictures`;
+      throw new KingletError('unsupported_feature', message);
+    };
+    const load = async (work: Work) => {
+      const source = found();
+      const access = await this.#accessTo([source], options, ({ code, message }) => {
         notify({ type: 'warning', code, message });
       });
-      return loadVision(named(await listed(posted, access), running.engine, 'reader'), {
+      return loadVision(named(await listed(source, access), running.engine, 'reader'), {
         ...{ access, width, onProgress },
         openModule: (fileBytes) => this.#environment.openVision(running, fileBytes, engineUrl),
         checkWanted: () => {
@@ -523,7 +525,7 @@ export class ModelHost {
     };
     // The caller's headers are only for the model's files, not for pictures.
     const { signal } = this.#closing;
-    return new PictureReading(load, { headers: {}, stallTimeout, cache: 'default', signal });
+    return new PictureReading(found, load, { headers: {}, stallTimeout, cache: 'default', signal });
   }
 
   /** Returns the tokens without computing pictures. */

@@ -40,6 +40,8 @@ interface BegunPicture {
 const maxKeptBytes = 2 ** 26;
 
 export class PictureReading {
+  /** Throws if the model cannot have a picture reader. */
+  readonly #check: () => void;
   readonly #load: (work: Work) => Promise<LoadedVision>;
   readonly #request: RequestOptions;
   #loaded: LoadedVision | undefined;
@@ -54,7 +56,12 @@ export class PictureReading {
   /** Settles when the earlier pictures are read: the reader reads one picture at a time. */
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor(load: (work: Work) => Promise<LoadedVision>, request: RequestOptions) {
+  constructor(
+    check: () => void,
+    load: (work: Work) => Promise<LoadedVision>,
+    request: RequestOptions,
+  ) {
+    this.#check = check;
     this.#load = load;
     this.#request = request;
   }
@@ -78,6 +85,7 @@ export class PictureReading {
 
   async #read(image: PostedImage, work: PictureWork): Promise<PicturePart[]> {
     checkWanted(work);
+    this.#check(); // before anything is fetched
     const begun = this.#begun;
     if (work.needsRows && begun?.image === image && begun.id === work.id) {
       return this.#compute(begun, work);
