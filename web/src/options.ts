@@ -409,7 +409,9 @@ export function postedClassification(
   refuseUnknown(options, ['instruction', 'examples', 'perToken', 'onProgress', 'signal']);
   const { instruction = '', examples = [], perToken = false } = options;
   return {
-    texts: checkedArray('the texts', texts).map((text, i) => checkedText(text, `texts[${String(i)}]`)),
+    texts: checkedArray('the texts', texts).map((text, i) =>
+      checkedText(text, `texts[${String(i)}]`),
+    ),
     labels: checkedList('labels', labels),
     instruction: checkedText(instruction, 'the instruction'),
     examples: checkedArray('the examples', examples).map(checkedExample),
