@@ -221,7 +221,8 @@ bool GbnfParser::set(Expression& read) {
     }
     ranges.push_back({first, last});
   }
-  read = one_of(negated ? complement(std::move(ranges)) : ranges);
+  if (negated) ranges = complement(std::move(ranges));
+  read = one_of(ranges);
   return !read.empty() || fail(begin, {"this set of characters is empty"});
 }
 
