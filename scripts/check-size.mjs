@@ -36,7 +36,7 @@ function packageSizes() {
 
 /** Makes the built package's sizes those of the last release. */
 export function keepReleasedSizes(version) {
-  writeFileSync(releasedFile, `${JSON.stringify({ version, ...packageSizes() })}\n`);
+  writeFileSync(releasedFile, `${JSON.stringify({ version, ...packageSizes() }, undefined, 2)}\n`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

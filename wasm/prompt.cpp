@@ -20,6 +20,12 @@ constexpr size_t kSmall = size_t{1} << 20;
 // The memory for a text, its tokens and what is between them, as measured with 26 MB.
 constexpr uint64_t kTimesText = 10;
 
+// Fails if so much memory is not free.
+Status check_free(uint64_t n_bytes, std::string_view purpose) {
+  const auto room = AlignedBuffer::allocate(n_bytes, purpose);
+  return room.ok() ? Status() : room.error();
+}
+
 // Returns the tools that a choice leaves: the JSON of OpenAI's "tool_choice"; "": all.
 Result<openai::ChosenTools> choose_tools(const Json& tools, const std::string& choice,
                                          const Cancellation& cancellation) {
@@ -148,16 +154,13 @@ Status check_room(std::string_view json) {
   const auto n_marks = static_cast<uint64_t>(std::count_if(json.begin(), json.end(), [](char c) {
     return c == '"' || c == '[' || c == '{' || c == ',';  // fast, as the code is made small
   }));
-  const auto room = AlignedBuffer::allocate(kTimesText * json.size() + kBytesEach * n_marks,
-                                            cat("a request of ", json.size() / kSmall, " MiB"));
-  return room.ok() ? Status() : room.error();
+  return check_free(kTimesText * json.size() + kBytesEach * n_marks,
+                    cat("a request of ", json.size() / kSmall, " MiB"));
 }
 
 Status check_room_for_tokens(std::string_view text) {
   if (text.size() < kSmall) return {};
-  const auto room = AlignedBuffer::allocate(kTimesText * text.size(),
-                                            cat("a text of ", text.size() / kSmall, " MiB"));
-  return room.ok() ? Status() : room.error();
+  return check_free(kTimesText * text.size(), cat("a text of ", text.size() / kSmall, " MiB"));
 }
 
 bool is_conversation(const val& prompt) {

@@ -753,15 +753,17 @@ describe('quantize', () => {
     return Object.fromEntries([...types, ...numbers].map(([, name, value]) => [name!, value!]));
   }
 
+  /** What a model says at these positions of a text; by default, at all of them. */
+  function logprobsOf(path: string, tokens: readonly number[], positions = [...tokens.keys()]) {
+    const given = ['--tokens', tokens.join(','), '--positions', positions.join(',')];
+    const { stdout } = kinglet(['logprobs', '-m', path, '--kernels', 'scalar', ...given]);
+    return JSON.parse(stdout) as Logprobs;
+  }
+
   /** Returns the divergence of a model from its reference for the same tokens, in nats a token. */
   function divergence(path: string, reference: Logprobs): number {
-    const { positions } = JSON.parse(
-      kinglet([
-        ...['logprobs', '-m', path, '--kernels', 'scalar'],
-        ...['--tokens', reference.tokens.join(',')],
-        ...['--positions', reference.positions.map(({ position }) => position).join(',')],
-      ]).stdout,
-    ) as Logprobs;
+    const places = reference.positions.map(({ position }) => position);
+    const { positions } = logprobsOf(path, reference.tokens, places);
     const terms = positions.flatMap(({ logprobs }, i) =>
       reference.positions[i]!.logprobs.map((p, id) => Math.exp(p) * (p - logprobs[id]!)),
     );
@@ -782,13 +784,7 @@ describe('quantize', () => {
   test.each(['Q2_K', 'Q3_K_M', 'Q4_K_M', 'Q5_K_M', 'Q6_K', 'IQ4_NL', 'IQ4_XS', 'TQ1_0', 'TQ2_0'])(
     'to %s is as good as the file of llama.cpp',
     (type) => {
-      const { tokens } = reference;
-      const exact = JSON.parse(
-        kinglet([
-          ...['logprobs', '-m', f32, '--kernels', 'scalar', '--tokens', tokens.join(',')],
-          ...['--positions', tokens.map((_, i) => i).join(',')],
-        ]).stdout,
-      ) as Logprobs;
+      const exact = logprobsOf(f32, reference.tokens);
       const theirs = fixture(`quant/llama-${type}.gguf`);
       const ours = quantized(f32, type);
       expect(divergence(ours, exact)).toBeLessThan(1.1 * divergence(theirs, exact));
@@ -800,13 +796,7 @@ describe('quantize', () => {
 
   test.each(['Q1_0', 'Q2_0', 'NVFP4'])('to %s and from there to F32 says the same', (type) => {
     const small = quantized(f32, type);
-    const { tokens } = reference;
-    const said = JSON.parse(
-      kinglet([
-        ...['logprobs', '-m', small, '--kernels', 'scalar', '--tokens', tokens.join(',')],
-        ...['--positions', tokens.map((_, i) => i).join(',')],
-      ]).stdout,
-    ) as Logprobs;
+    const said = logprobsOf(small, reference.tokens);
     expect(Math.abs(divergence(quantized(small, 'F32'), said))).toBeLessThan(1e-5);
   });
 
@@ -901,13 +891,7 @@ describe('quantize', () => {
       const before = known.get(model);
       if (before) return before;
       const ids = kinglet(['tokenize', '-m', model, '--text', written('77', '200')]).stdout;
-      const tokens = [1, ...ids.trim().split(' ').map(Number)];
-      const said = JSON.parse(
-        kinglet([
-          ...['logprobs', '-m', model, '--kernels', 'scalar', '--tokens', tokens.join(',')],
-          ...['--positions', tokens.map((_, i) => i).join(',')],
-        ]).stdout,
-      ) as Logprobs;
+      const said = logprobsOf(model, [1, ...ids.trim().split(' ').map(Number)]);
       known.set(model, said);
       return said;
     };
