@@ -73,6 +73,9 @@ export default defineConfig({
     sequence: { sequencer: LongFilesFirst },
     // No test leaves a file in the user's folder.
     env: { KINGLET_CACHE: cache },
+    // Three browsers on a machine with other users: now and then one is late. What passes only at the
+    // second attempt is named, with its error, at the end of npm test: a test or a race to mend.
+    retry: 1,
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     // The counts at CI's end quote only an error's message: whole objects, not "{ …(6) }".

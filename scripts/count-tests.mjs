@@ -10,19 +10,26 @@ export const testSuites = ['native', 'wasm-simd128', 'wasm-relaxed-simd', 'vites
 const furtherSuites = ['endless', 'bundlers', 'sanitize', 'sanitize-thread', 'arm64'];
 
 /**
- * Prints each failed test with the first lines of its message, then "N passed, N failed". Returns
- * the number that failed. A suite without counts (not built, or crashed) is one failure.
+ * Prints each test that failed, or passed only at its second attempt, with the first lines of its
+ * message, then "N passed, N failed". Returns the number that failed. A suite without counts (not
+ * built, or crashed) is one failure.
  */
 export function printCounts(suites) {
   const results = suites.map(readSuite);
   const failures = results.flatMap((suite) => suite.failures);
-  for (const { test, message } of failures) {
-    const lines = message.split('\n').slice(0, 15);
-    console.log(['', `Failed: ${test}`, ...lines.map((line) => `  ${line}`)].join('\n'));
-  }
+  const late = results.flatMap((suite) => suite.late ?? []);
+  print('Passed only at the second attempt', late);
+  print('Failed', failures);
   const passed = results.reduce((sum, suite) => sum + suite.passed, 0);
   console.log(`${passed} passed, ${failures.length} failed`);
   return failures.length;
+}
+
+function print(outcome, tests) {
+  for (const { test, message } of tests) {
+    const lines = message.split('\n').slice(0, 15);
+    console.log(['', `${outcome}: ${test}`, ...lines.map((line) => `  ${line}`)].join('\n'));
+  }
 }
 
 function readSuite(suite) {
@@ -35,18 +42,25 @@ function readSuite(suite) {
 }
 
 function readVitest({ numPassedTests, testResults }) {
-  const failures = testResults.flatMap(({ name, status, message, assertionResults }) => {
+  const withErrors = testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     // A file that could not be loaded has no tests.
-    if (status === 'failed' && assertionResults.length === 0) return [{ test: file, message }];
+    if (status === 'failed' && assertionResults.length === 0) {
+      return [{ test: file, status, message }];
+    }
     return assertionResults
-      .filter((test) => test.status === 'failed')
+      .filter((test) => test.status === 'failed' || test.failureMessages.length > 0)
       .map((test) => ({
         test: `${file} > ${test.fullName}`,
+        status: test.status,
         message: test.failureMessages.join('\n'),
       }));
   });
-  return { passed: numPassedTests, failures };
+  return {
+    passed: numPassedTests,
+    failures: withErrors.filter(({ status }) => status === 'failed'),
+    late: withErrors.filter(({ status }) => status === 'passed'),
+  };
 }
 
 function readGoogleTest(suite, { testsuites }) {
