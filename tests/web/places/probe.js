@@ -58,10 +58,8 @@ async function placesOf(address) {
   const files = await navigator.storage.getDirectory();
   const folder = await files.getDirectoryHandle('kinglet', { create: true });
   for await (const handle of folder.values()) {
-    const text = await handle.getFile().then(
-      (file) => file.text(),
-      () => '', // deleted by another probe
-    );
+    const file = handle.getFile();
+    const text = await file.then((opened) => opened.text()).catch(() => ''); // changed by another probe
     if (text.includes(address)) places.push('file system');
   }
   return places;
