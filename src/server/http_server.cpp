@@ -384,9 +384,7 @@ ApiResult<PictureParts> HttpServer::read_image(const std::string& file, const De
   if (picture.ok()) return read_picture(scheduler_, std::move(picture.value()), deadline);
   const Error& error = picture.error();
   if (error.code == ErrorCode::out_of_memory) return error;
-  ApiError refused = invalid(error.message, "messages");
-  refused.code = error_code_name(error.code);
-  return refused;
+  return invalid(error.message, "messages");
 }
 
 ReadPictures HttpServer::picture_reading(const Deadline& deadline) {
