@@ -23,7 +23,9 @@ ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
       if (whole) option.set(sampler, static_cast<double>(*whole));
     } else {
       KINGLET_TRY(fields.take(name, number));
-      if (number) option.set(sampler, double{*number});
+      if (!number) continue;
+      if (!option.allows(*number)) return wrong_value(name, *fields.find(name), option.range());
+      option.set(sampler, *number);
     }
   }
   return fields.take("dry_sequence_breakers", sampler.dry_sequence_breakers);
@@ -131,7 +133,7 @@ ApiStatus check(const GenerationRequest& request, const ServedModel& model) {
     return status.error();
   }
   if (const Status stops = StopStrings::check(request.options.stop); !stops.ok()) {
-    return stops.error();
+    return invalid(stops.error().message, "stop");
   }
   for (const GenerationPrompt& prompt : request.prompts) {
     if (prompt.tokens.empty()) return invalid("the prompt is empty: there is nothing to continue");

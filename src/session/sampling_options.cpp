@@ -89,17 +89,6 @@ constexpr SamplingOption kSamplingOptions[] = {
      .help = "Number of last tokens that DRY searches; -1: a whole context"},
 };
 
-std::string range_of(const SamplingOption& option) {
-  if (option.most == kMostWhole) return cat(option.least, " or more");
-  if (option.above) return cat("more than ", option.least, ", up to ", option.most);
-  return cat(option.least, " to ", option.most);
-}
-
-bool is_in_range(const SamplingOption& option, double value) {
-  // The comparisons are written so that NaN fails.
-  return value >= option.least && value <= option.most && !(option.above && value == option.least);
-}
-
 Status check_biases(const std::vector<LogitBias>& biases, uint32_t vocab_size) {
   for (const auto& [token, bias] : biases) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
@@ -133,6 +122,16 @@ Status check_breakers(const std::vector<std::string>& breakers) {
 
 std::span<const SamplingOption> sampling_options() { return kSamplingOptions; }
 
+bool SamplingOption::allows(double value) const {
+  // The comparisons are written so that NaN fails.
+  return value >= least && value <= most && !(above && value == least);
+}
+
+std::string SamplingOption::range() const {
+  if (most == kMostWhole) return cat(least, " or more");
+  return above ? cat("more than ", least, ", up to ", most) : cat(least, " to ", most);
+}
+
 void SamplingOption::set(SamplerOptions& options, double value) const {
   if (!is_whole()) {
     options.*real = static_cast<float>(value);
@@ -161,10 +160,10 @@ std::string camel_case(std::string_view name) {
 Status validate(const SamplerOptions& options, uint32_t vocab_size) {
   for (const SamplingOption& option : kSamplingOptions) {
     const double value = option.get(options);
-    if (is_in_range(option, value)) continue;
+    if (option.allows(value)) continue;
     const std::string name = hyphenated(option.name);
     return Error{ErrorCode::invalid_argument,
-                 cat(name, " is ", value, ", expected ", range_of(option))};
+                 cat(name, " is ", value, ", expected ", option.range())};
   }
   KINGLET_TRY(check_breakers(options.dry_sequence_breakers));
   return check_biases(options.logit_bias, vocab_size);
@@ -180,7 +179,7 @@ SamplerChoice recommended_sampling(const GgufHeader& header) {
   const auto recommend = [&](const SamplingOption& option, const auto& found) {
     if (!found.ok()) return;
     const auto value = static_cast<double>(found.value());
-    if (is_in_range(option, value)) choice.numbers.push_back({&option, value});
+    if (option.allows(value)) choice.numbers.push_back({&option, value});
   };
   for (const SamplingOption& option : kSamplingOptions) {
     if (option.key.empty()) continue;

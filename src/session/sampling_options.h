@@ -66,6 +66,8 @@ struct SamplingOption {
   std::string_view flag = {};  // the program's option; empty: the name, with hyphens
 
   bool is_whole() const { return whole != nullptr; }
+  bool allows(double value) const;
+  std::string range() const;  // for errors, after "expected "
   double get(const SamplerOptions& options) const {
     return is_whole() ? static_cast<double>(options.*whole) : static_cast<double>(options.*real);
   }

@@ -439,7 +439,8 @@ describe('refusals', () => {
       message: 'repeat_last_n is 65537, expected a whole number from 0 to 65536',
     });
     expect(await refused({ ...once, typical_p: 2 })).toMatchObject({
-      message: 'typical-p is 2, expected 0 to 1',
+      message: 'typical_p is 2, expected 0 to 1',
+      param: 'typical_p',
     });
     expect(await refused({ ...once, dry_sequence_breakers: [''] })).toMatchObject({
       message: 'a DRY sequence breaker has 0 bytes, expected 1 to 64',
