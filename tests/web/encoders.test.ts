@@ -201,6 +201,18 @@ describe('classify', () => {
     expect(await model.classify(['a'], labels)).toHaveLength(1);
     model.dispose();
   });
+
+  it('ends with what a listener throws, as loading does', async () => {
+    const failure = new Error('the page was redrawn');
+    const onProgress = () => {
+      throw failure;
+    };
+    await expect(Kinglet.load(new Blob([storyBytes]), { onProgress })).rejects.toBe(failure);
+    const model = await loadStories();
+    await expect(model.classify(['a', 'b'], labels, { onProgress })).rejects.toBe(failure);
+    expect(await model.classify(['a'], labels)).toHaveLength(1);
+    model.dispose();
+  });
 });
 
 describe('similarity', () => {

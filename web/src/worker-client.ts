@@ -16,7 +16,7 @@ import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './wor
 export type Unanswered = Exclude<ClientMessage, { id: number }>;
 
 export interface CallListener<Name extends CallName> {
-  /** Called before the answer. */
+  /** Called before the answer. What it throws ends the call, and goes to onError(). */
   onNotice?(notice: NoticeOf<Name>): void;
   onAnswer(answer: AnswerOf<Name>): void;
   onError(error: unknown): void;
@@ -182,7 +182,12 @@ export class WorkerClient extends Client {
     const listener = this.#pending.get(message.id);
     if (!listener) return;
     if (message.type === 'notice') {
-      listener.onNotice?.(message.notice as never);
+      try {
+        listener.onNotice?.(message.notice as never);
+      } catch (error) {
+        this.abandon(message.id);
+        listener.onError(error);
+      }
       return;
     }
     this.#settle(message.id);
