@@ -1,5 +1,5 @@
 // estimate(): what it says of a model before it is loaded is what loading it finds.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { estimate, Kinglet, KingletError } from '../../dist/index.js';
 import type { ModelEstimate } from '../../dist/index.js';
@@ -51,6 +51,17 @@ describe('in Node', () => {
       expect(speeds(estimated)).toEqual([positive, positive]);
     },
   );
+
+  it('counts the file for pictures', async () => {
+    const textModel = `${root}tests/fixtures/arch/smollm3.gguf`;
+    const mmproj = `${root}tests/fixtures/vision/idefics3-old.gguf`;
+    const alone = await estimate(textModel, { nThreads: 1 });
+    const both = await estimate(textModel, { nThreads: 1, mmproj });
+    const { size } = statSync(mmproj);
+    expect(both.fileBytes).toBe(alone.fileBytes! + size);
+    expect(both.memoryBytes).toBe(alone.memoryBytes! + size);
+    expect(both.plan).toEqual(alone.plan);
+  });
 
   it('knows that an embedding model makes no text', async () => {
     const encoder = `${root}tests/fixtures/encoder/nomic-bert.gguf`;

@@ -32,7 +32,7 @@ export interface HubOptions {
 }
 
 export interface LoadOptions extends HubOptions {
-  /** Called about twenty times a second, and at the end. */
+  /** Called about twenty times a second, and at the end. What it throws ends the load. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
   /**
    * Called with problems that do not stop the load: `cache_full` and `cache_unavailable` if a
@@ -198,11 +198,11 @@ export interface ModelEstimate {
   fits: boolean;
   /** Why it cannot: `too_large`, `out_of_memory`, or one of the errors about what is not supported. */
   problem: KingletError | undefined;
-  /** Bytes to download or to read. */
+  /** Bytes to download or to read, those of `mmproj` included. */
   fileBytes: number | undefined;
   /**
-   * Bytes of memory that the model takes with its first session. `spareMemory` and pictures' readers
-   * are not counted.
+   * Bytes of memory that the model takes with its first session, and the weights of `mmproj`; without
+   * `spareMemory`, and without the room in which a picture is read.
    */
   memoryBytes: number | undefined;
   /** What they are for. Missing also for a model that is split into several files. */
@@ -749,7 +749,7 @@ export interface EncodeOptions {
    * with `prompt_too_long`. Default false.
    */
   truncate?: boolean | undefined;
-  /** Called as texts are done. */
+  /** Called as texts are done. What it throws ends the call. */
   onProgress?: ((progress: EncodeProgress) => void) | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -795,7 +795,7 @@ export interface ClassifyOptions {
    * probability of the whole label, which is smaller for labels of more tokens. Default false.
    */
   perToken?: boolean | undefined;
-  /** Called as texts are done. */
+  /** Called as texts are done. What it throws ends the call. */
   onProgress?: ((progress: EncodeProgress) => void) | undefined;
   signal?: AbortSignal | undefined;
 }

@@ -48,7 +48,7 @@ import { accessTo, engineOptions, estimateModel, loadModel } from './load-model.
 import { loadVision } from './load-vision.ts';
 import { canShareMemory } from './open-engine.ts';
 import type { OpenEngine, PlanMemory } from './open-engine.ts';
-import { openSource } from './open-source.ts';
+import { openSource, sizeOfSource } from './open-source.ts';
 import type { Access } from './open-source.ts';
 import { noReader, PictureReading } from './picture-reading.ts';
 import { PreparedFile } from './prepared-file.ts';
@@ -395,23 +395,32 @@ export class ModelHost {
   ): Promise<AnswerOf<'estimate'>> {
     const { notify } = work;
     notify({ type: 'loading' });
+    const onWarning = ({ code, message }: KingletError) => {
+      notify({ type: 'warning', code, message });
+    };
     const { running, plan, speed, problem, fileBytes, memoryBytes } = await estimateModel(
       sources,
       options,
       {
         openEngine: (...wanted) => this.#openEngine(work, ...wanted, options.engineUrl),
         onProgress: () => undefined,
-        onWarning: ({ code, message }) => {
-          notify({ type: 'warning', code, message });
-        },
+        onWarning,
         signal: this.#closing.signal,
       },
     );
+    const { mmproj } = options;
+    let readerBytes = 0;
+    if (mmproj && running) {
+      const access = await this.#accessTo([mmproj], options, onWarning);
+      const reader = named(await listed(mmproj, access), running.engine, 'reader');
+      readerBytes = (await sizeOfSource(reader, access)) ?? 0;
+    }
     const kernels = options.kernels ?? running?.engine.kernelSets()[0] ?? '';
     const nThreads = speed?.nThreads ?? running?.engine.nPoolThreads() ?? 1;
     const { hereReason } = this.#environment;
     return {
-      ...{ fileBytes, memoryBytes },
+      fileBytes: fileBytes && fileBytes + readerBytes,
+      memoryBytes: memoryBytes && memoryBytes + readerBytes,
       plan: plan && planOf(plan),
       problem: problem && { code: problem.code, message: problem.message },
       runtime: running && runtimeOf(running, kernels, nThreads, hereReason),
