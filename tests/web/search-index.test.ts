@@ -275,6 +275,18 @@ describe('a document that cannot be stored', () => {
   });
 });
 
+it('without storage is only in memory, and cannot be deleted there', async () => {
+  const file = join(folder, 'a file');
+  writeFileSync(file, '');
+  const warnings: string[] = [];
+  const onWarning = (message: string) => warnings.push(message);
+  const index = await open('memory', { folder: file, onWarning });
+  expect(warnings).toEqual([expect.stringMatching(/^the index is not kept: .*ENOTDIR/)]);
+  expect(index.isKept).toBe(false);
+  const lost = { code: 'cache_unavailable' };
+  await expect(SearchIndex.delete('memory', { folder: file })).rejects.toMatchObject(lost);
+});
+
 describe('reading a file', () => {
   const fileOf = (...values: number[]) => new Blob([Uint8Array.from(values)]);
 

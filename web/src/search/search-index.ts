@@ -12,7 +12,7 @@ import {
 import type { AnswerOf, CallName, TakesOf } from '../protocol.ts';
 import type { AskOptions } from '../worker-client.ts';
 import { pageAt, readText } from './read-text.ts';
-import { openStore } from './store.ts';
+import { openKeptStore, openStore } from './store.ts';
 import type { DocumentStore } from './store.ts';
 import type {
   AddOptions,
@@ -144,7 +144,7 @@ export class SearchIndex {
     name: string,
     { folder }: Pick<SearchIndexOptions, 'folder'> = {},
   ): Promise<void> {
-    const store = await openStore(checkedText(name, "the index's name"), { folder });
+    const store = await openKeptStore(checkedText(name, "the index's name"), folder);
     for (const key of await store.keys()) await store.remove(key);
     store.close();
   }

@@ -25,20 +25,32 @@ export interface DocumentStore {
   close(): void;
 }
 
-type StoreOptions = Pick<SearchIndexOptions, 'keep' | 'folder' | 'onWarning'> &
-  Partial<Pick<SearchIndexOptions, 'model'>>;
+type StoreOptions = Pick<SearchIndexOptions, 'keep' | 'folder' | 'onWarning' | 'model'>;
 
+/** Where there is no storage, this warns, and what is put lasts until the store is closed. */
 export async function openStore(
   name: string,
   { keep = true, folder, onWarning, model }: StoreOptions,
 ): Promise<DocumentStore> {
-  const inMemory = () => new MemoryStore(model?.info.runtime.shared !== undefined);
+  const inMemory = () => new MemoryStore(model.info.runtime.shared !== undefined);
   if (!keep) return inMemory();
+  try {
+    return await openKeptStore(name, folder);
+  } catch (error) {
+    onWarning?.(`the index is not kept: ${messageOf(error)}`);
+    return inMemory();
+  }
+}
+
+/** @throws KingletError: `cache_unavailable` where there is no storage. */
+export async function openKeptStore(
+  name: string,
+  folder: string | undefined,
+): Promise<DocumentStore> {
   try {
     return isNode ? await FolderStore.open(name, folder) : await DatabaseStore.open(name);
   } catch (error) {
-    onWarning?.(`the index is not kept, because there is no storage: ${messageOf(error)}`);
-    return inMemory();
+    throw failed(error);
   }
 }
 
@@ -121,12 +133,14 @@ class FolderStore implements DocumentStore {
       await this.#fs.rename(part, path);
     } catch (error) {
       await this.#fs.rm(part, { force: true });
-      throw notStored(error);
+      throw failed(error);
     }
   }
 
   remove(key: string): Promise<void> {
-    return this.#fs.rm(this.#path(key), { force: true });
+    return this.#fs.rm(this.#path(key), { force: true }).catch((error: unknown) => {
+      throw failed(error);
+    });
   }
 
   close(): void {
@@ -205,7 +219,7 @@ class DatabaseStore implements DocumentStore {
         resolve();
       };
       records.transaction.onabort = () => {
-        reject(notStored(records.transaction.error));
+        reject(failed(records.transaction.error));
       };
       change(records);
     });
@@ -218,16 +232,17 @@ function resultOf<T>(request: IDBRequest<T>): Promise<T> {
       resolve(request.result);
     };
     request.onerror = () => {
-      reject(notStored(request.error));
+      reject(failed(request.error));
     };
   });
 }
 
-function notStored(error: unknown): KingletError {
+function failed(error: unknown): KingletError {
+  if (error instanceof KingletError) return error;
   const { name = '', code = '' } = (error ?? {}) as { name?: string; code?: string };
   const isFull = name === 'QuotaExceededError' || code === 'ENOSPC';
   return new KingletError(
     isFull ? 'cache_full' : 'cache_unavailable',
-    `a document of the search index was not stored: ${messageOf(error)}`,
+    `the storage of the search index failed: ${messageOf(error)}`,
   );
 }
