@@ -107,12 +107,13 @@ export function hubRepositoryOf(
 }
 
 /**
- * Returns the absolute address of a file to read.
+ * Returns the absolute address of a file to read, without a fragment: that names no other file, which
+ * would be cached twice.
  *
  * @throws KingletError `invalid_argument` if it is a path, which pages cannot read.
  */
 export function fileUrl(file: string | URL): string {
-  const url = absoluteUrl(file);
+  const [url = ''] = absoluteUrl(file).split('#');
   if (isNode || !/^(?:file|[a-z]):/i.test(url)) return url;
   throw new KingletError(
     'invalid_argument',
