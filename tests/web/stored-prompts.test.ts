@@ -112,7 +112,7 @@ describe('a prepared state', () => {
 
   it('can be made by the program and used here, and the other way round', async () => {
     const files = { system: join(folder, 'system.txt'), template: join(folder, 'chat.jinja') };
-    writeFileSync(files.system, system);
+    writeFileSync(files.system, `${system}\n`); // the end of its last line is not part of it
     writeFileSync(files.template, chatTemplate);
     const made = join(folder, 'made.kprompt');
     const model = ['-m', storyModel.pathname, '--ctx', '512', '--chat-template', files.template];
@@ -156,7 +156,9 @@ it('a download that is slower than computing is left to a later visit', async ()
     const prepared = [`${server.url}page.kprompt`];
     await withModel({ prepared, cache: join(folder, 'slow') }, async (model, warnings) => {
       expect(warnings.map(({ message }) => message)).toEqual([
-        expect.stringMatching(/download would take (too long|\d+ s more), and computing .* about \d/),
+        expect.stringMatching(
+          /download would take (too long|\d+ s more), and computing .* about \d/,
+        ),
       ]);
       expect((await answer(model, 'Tom')).timings.restoredTokens).toBe(0);
     });
