@@ -12,8 +12,10 @@ const options = [
   ...[...clang, '-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O1', '-DKINGLET_BENCH=OFF'],
 ];
 
-// All tests except those that check speed; shorter texts test the same code.
-const tests = '*-*.TakesLongTextsOfAnythingInItsStride:Jinja.CountsAllThatTakesTime';
+// All tests except those that check speed, and the longest one with some sets of kernels: shorter
+// texts, and other tests of these kernels, test the same code.
+const tests =
+  '*-*.TakesLongTextsOfAnythingInItsStride:Jinja.CountsAllThatTakesTime:*History.*_avx*';
 
 // The tests that use several threads. ThreadSanitizer replaces the operators that count allocations.
 const threadFolders = [
