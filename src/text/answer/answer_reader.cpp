@@ -130,6 +130,7 @@ bool AnswerReader::read_text(std::vector<AnswerPart>& parts) {
   const size_t at_thought = find_mark(held_, thought);
   const size_t at_calls = find_mark(held_, calls);
   if (at_thought == kNowhere && at_calls == kNowhere) {
+    if (has_ended_ && has_called_) drop_cut_mark();
     const bool is_certain = has_ended_ || (thought.empty() && calls.empty());
     tell_up_to(is_certain ? held_.size() : certain_size(held_, thought, calls),
                AnswerPart::Kind::text, parts);
@@ -187,8 +188,7 @@ bool AnswerReader::read_calls(std::vector<AnswerPart>& parts) {
   const std::string_view held = held_;
   if (held.empty()) {
     if (!has_ended_ || has_called_) return false;
-    ++n_calls_;
-    return give_up_calls(parts);
+    return end_cut_call(parts);
   }
   if (is_space(held[0])) return skip(1);
   if (!marks.end.empty() && held.starts_with(marks.end)) {
@@ -222,8 +222,7 @@ bool AnswerReader::read_one_call(std::vector<AnswerPart>& parts) {
   if (!in_call_) {
     const bool is_unknown = is_call && find_tool(tools_, call.name) == nullptr;
     const bool is_cut = has_ended_ && !is_call;
-    // The text of a cut call's beginning is shown, but after whole calls the answer is not whole.
-    if (is_cut && call.reading == Reading::open) ++n_calls_;
+    if (is_cut && call.reading == Reading::open) return end_cut_call(parts);
     if (is_unknown || is_cut || (call.reading == Reading::broken && !is_call)) {
       return give_up_calls(parts);
     }
@@ -276,6 +275,24 @@ bool AnswerReader::give_up_calls(std::vector<AnswerPart>& parts) {
   next_read_ = 0;
   tell_up_to(n_skipped, AnswerPart::Kind::text, parts);
   return true;
+}
+
+// Counts a call that the end of the answer has cut, so that the answer is not whole. Its text is
+// shown, but not after whole calls.
+bool AnswerReader::end_cut_call(std::vector<AnswerPart>& parts) {
+  ++n_calls_;
+  const bool is_marked = find_mark(skipped_, format_.calls.begin) != kNowhere;
+  if (n_whole_ == 0 || !is_marked) return give_up_calls(parts);
+  held_.clear();
+  return false;
+}
+
+// Drops the beginning of a mark at the end of an answer that has called: the next call was cut.
+void AnswerReader::drop_cut_mark() {
+  const size_t n_open = unfinished_mark(held_, format_.calls.begin);
+  if (n_open == 0) return;
+  held_.resize(held_.size() - n_open);
+  ++n_calls_;
 }
 
 bool AnswerReader::skip(size_t n_bytes) {

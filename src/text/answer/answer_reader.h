@@ -23,8 +23,10 @@ struct AnswerPart {
 
 // Takes an answer piece by piece. However the answer is cut into pieces, the parts of each kind
 // spell the same text. White space around thoughts and calls is dropped. What looks like a call,
-// but does not call a known tool, is text. If a call can no longer be read after its name was
-// reported, the rest of its text, up to the next mark of calls, is reported as arguments.
+// but does not call a known tool, is text; so is a call that the end of the answer cuts before its
+// arguments, except after whole calls: then it is dropped. If a call can no longer be read after
+// its name was reported, the rest of its text, up to the next mark of calls, is reported as
+// arguments.
 class AnswerReader {
  public:
   // If `tools` is empty there are no calls. `prompt`: the text that the answer continues; its end
@@ -53,6 +55,8 @@ class AnswerReader {
   bool read_one_call(std::vector<AnswerPart>& parts);
   bool read_broken_call(std::vector<AnswerPart>& parts);
   bool give_up_calls(std::vector<AnswerPart>& parts);
+  bool end_cut_call(std::vector<AnswerPart>& parts);
+  void drop_cut_mark();
   bool skip(size_t n_bytes);
 
   bool can_think() const;

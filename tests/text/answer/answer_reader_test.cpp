@@ -103,6 +103,23 @@ TEST(AnswerReader, LeavesAnAnswerWithoutMarksAsItIs) {
   check({kLlama, "{\"a\": 1}", "|text:{\"a\": 1}"}, {});
 }
 
+// The mark or the beginning of a call that the end cuts after whole calls is not text.
+TEST(AnswerReader, DropsTheCutBeginningOfALaterCall) {
+  const std::string call = "<tool_call>{\"name\": \"get_time\", \"arguments\": {}}</tool_call>";
+  const std::string next = "\n<tool_call>\n{\"name\": \"wea";
+  for (size_t n = 2; n <= next.size(); ++n) {
+    const std::string answer = call + next.substr(0, n);
+    check({kHermes, answer, "|call:get_time|{}"});
+    AnswerReader reader(find_answer_format(kHermes), tools(), "");
+    std::vector<AnswerPart> parts;
+    reader.push(answer, parts);
+    reader.end(parts);
+    EXPECT_FALSE(reader.has_whole_calls(SIZE_MAX)) << answer;
+    EXPECT_TRUE(reader.has_whole_calls(1)) << answer;
+  }
+  check({kHermes, call + "\na <b", "|call:get_time|{}|text:a <b"});
+}
+
 TEST(AnswerReader, ReadsHermesCalls) {
   check({kHermes,
          "I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"K\\u00f6ln\", "
