@@ -41,7 +41,7 @@ Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan&
                                  bool is_thinking, const Tokenizer& tokenizer) {
   const bool is_free = !demands.must_call && demands.schema == nullptr;
   if (!demands.grammar.empty()) {
-    if (is_free) return parse_shared_grammar(demands.grammar);
+    if (is_free) return parse_shared_grammar(demands.grammar, tokenizer.n_tokens());
     return Error{ErrorCode::invalid_argument,
                  "an answer cannot match a grammar and also a schema or required tool calls"};
   }

@@ -27,7 +27,8 @@ bool is_name_char(char c) {
 // says why.
 class GbnfParser {
  public:
-  GbnfParser(std::string_view text, GbnfRules& rules) : text_(text), rules_(rules) {
+  GbnfParser(std::string_view text, int32_t n_tokens, GbnfRules& rules)
+      : text_(text), n_tokens_(n_tokens), rules_(rules) {
     number_of("root", text.size());
   }
 
@@ -85,6 +86,7 @@ class GbnfParser {
   std::string found() const;
 
   std::string_view text_;
+  int32_t n_tokens_;
   size_t at_ = 0;
   int nesting_ = 0;
   uint64_t n_steps_ = 2;  // of the program so far: it begins with a call of the root, and an end
@@ -198,7 +200,10 @@ bool GbnfParser::token(Expression& read) {
   uint32_t id = 0;
   if (digits(10, text_.size(), id) == 0) return expected("the id of a token");
   if (!take("]>")) return expected("\"]>\"");
-  if (id > INT32_MAX) return fail(begin, {"this token id is too large"});
+  if (id >= static_cast<uint32_t>(n_tokens_)) {
+    return fail(begin, {"token id ", std::to_string(id),
+                        " is out of range (vocabulary: ", std::to_string(n_tokens_), ")"});
+  }
   read = whole_token(id);
   return true;
 }
@@ -368,19 +373,19 @@ std::string GbnfParser::found() const {
 
 }  // namespace
 
-Status parse_gbnf(std::string_view text, GbnfRules& rules) {
+Status parse_gbnf(std::string_view text, int32_t n_tokens, GbnfRules& rules) {
   if (text.size() > kMaxGrammarBytes) {
     return Error{ErrorCode::invalid_grammar, cat("the grammar has ", text.size(),
                                                  " bytes, expected at most ", kMaxGrammarBytes)};
   }
-  GbnfParser parser(text, rules);
+  GbnfParser parser(text, n_tokens, rules);
   if (!parser.parse()) return std::move(parser.error());
   return {};
 }
 
 Expression gbnf_expression(std::string_view text) {
   GbnfRules rules;
-  GbnfParser parser(text, rules);
+  GbnfParser parser(text, INT32_MAX, rules);
   Expression read;
   parser.alternatives(false, read);
   return read;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,9 @@ struct GbnfRules {
   std::vector<size_t> positions;  // of the rules' names in the text
 };
 
-// Parses `text` into an empty list. ErrorCode::invalid_grammar.
-Status parse_gbnf(std::string_view text, GbnfRules& rules);
+// Parses `text` into an empty list. Ids of tokens must be less than `n_tokens`.
+// ErrorCode::invalid_grammar.
+Status parse_gbnf(std::string_view text, int32_t n_tokens, GbnfRules& rules);
 
 // Parses what follows "::=", which must be right and refer to no rule.
 Expression gbnf_expression(std::string_view text);

@@ -275,9 +275,9 @@ Result<Grammar> Grammar::compile(std::span<const Expression> rules, const Descri
   return Grammar(std::move(steps));
 }
 
-Result<Grammar> Grammar::parse(std::string_view gbnf) {
+Result<Grammar> Grammar::parse(std::string_view gbnf, int32_t n_tokens) {
   GbnfRules rules;
-  KINGLET_TRY(parse_gbnf(gbnf, rules));
+  KINGLET_TRY(parse_gbnf(gbnf, n_tokens, rules));
   return compile(rules.bodies, [&](uint32_t rule, std::string_view fault) {
     const size_t position = rules.positions[rule];
     return grammar_error(gbnf, position,
@@ -309,8 +309,8 @@ Result<SharedGrammar> shared(Result<Grammar> grammar) {
   return SharedGrammar(std::make_shared<const Grammar>(std::move(grammar.value())));
 }
 
-Result<SharedGrammar> parse_shared_grammar(std::string_view text) {
-  return text.empty() ? SharedGrammar() : shared(Grammar::parse(text));
+Result<SharedGrammar> parse_shared_grammar(std::string_view text, int32_t n_tokens) {
+  return text.empty() ? SharedGrammar() : shared(Grammar::parse(text, n_tokens));
 }
 
 }  // namespace kinglet

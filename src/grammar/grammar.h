@@ -35,8 +35,9 @@ class Grammar {
   // Parses and compiles GBNF, as llama.cpp documents it (grammars/README.md). Supports literals,
   // sets of characters, ".", tokens by their ids (<[7]>), groups, alternatives, repetitions
   // (* + ? {m} {m,} {m,n}), references and comments. Errors: those of compile(), and
-  // ErrorCode::invalid_grammar with line and column.
-  static Result<Grammar> parse(std::string_view gbnf);
+  // ErrorCode::invalid_grammar with line and column, also for ids that are not less than
+  // `n_tokens`.
+  static Result<Grammar> parse(std::string_view gbnf, int32_t n_tokens = INT32_MAX);
 
   // Compiles rules, which call each other by their places; texts match the first one. Rules that
   // are absent must not be called. Every rule must be able to end, and no rule may begin with
@@ -67,6 +68,6 @@ using SharedGrammar = std::shared_ptr<const Grammar>;
 Result<SharedGrammar> shared(Result<Grammar> grammar);
 
 // Grammar::parse(), shared. Null if the text is empty.
-Result<SharedGrammar> parse_shared_grammar(std::string_view text);
+Result<SharedGrammar> parse_shared_grammar(std::string_view text, int32_t n_tokens);
 
 }  // namespace kinglet

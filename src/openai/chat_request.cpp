@@ -120,7 +120,9 @@ ApiStatus plan(const ChosenTools& chosen, bool is_parallel, const AnswerSchema& 
   auto answer = plan_answer(model.answer_format(!chosen.tools.empty()), demands, prompt_end, "",
                             model.tokenizer());
   if (!answer.ok()) {
-    return invalid(answer.error().message, chosen.is_forced ? "tools" : "response_format");
+    return invalid(answer.error().message, chosen.is_forced  ? "tools"
+                                           : grammar.empty() ? "response_format"
+                                                             : "grammar");
   }
   request.answer = std::move(answer.value());
   request.warnings = request.answer.warnings;

@@ -52,7 +52,13 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   fields.ignore_if("suffix", {""});
   std::string grammar;
   KINGLET_TRY(fields.take("grammar", grammar));
-  KINGLET_ASSIGN(request.answer.grammar, parse_shared_grammar(grammar));
+  auto parsed = parse_shared_grammar(grammar, model.tokenizer().n_tokens());
+  if (!parsed.ok()) {
+    ApiError wrong = api_error(parsed.error());
+    wrong.param = "grammar";
+    return wrong;
+  }
+  request.answer.grammar = std::move(parsed.value());
   KINGLET_TRY(read_prompts(fields, echoes, model, deadline, request));
   KINGLET_TRY(fields.check_all_known());
   KINGLET_TRY(check(request, model));

@@ -163,7 +163,8 @@ TEST(Grammar, SaysWhereTheTextIsWrong) {
   EXPECT_EQ(error_of("root ::= <[7>"),
             "line 1, column 13 of the grammar: found \">\", expected \"]>\"");
   EXPECT_EQ(error_of("root ::= <[2147483648]>"),
-            "line 1, column 10 of the grammar: this token id is too large");
+            "line 1, column 10 of the grammar: token id 2147483648 is out of range (vocabulary: "
+            "2147483647)");
 }
 
 TEST(Grammar, SaysWhichEscapeIsWrong) {

@@ -212,8 +212,8 @@ const formats: Line[] = [
   ['a keyword that is not supported', formatOf({ unevaluatedItems: {} }), wrong(/at #: "unevaluatedItems" is not supported/, 'response_format')],
   ['a schema that allows nothing', formatOf(false), wrong(/schema/, 'response_format')],
   ['another member', { response_format: { type: 'text', own: 1 } }, unknown('response_format.own')],
-  ['a damaged grammar', { grammar: 'root ::= (' }, wrong(/grammar/, 'response_format')],
-  ['a grammar and a schema', { grammar: 'root ::= "a"', ...formatOf(schemas.choice) }, wrong(/grammar/, 'response_format')],
+  ['a damaged grammar', { grammar: 'root ::= (' }, wrong(/grammar/, 'grammar')],
+  ['a grammar and a schema', { grammar: 'root ::= "a"', ...formatOf(schemas.choice) }, wrong(/grammar/, 'grammar')],
 ]; // prettier-ignore
 
 // --- Tools -----------------------------------------------------------------------------------
@@ -484,7 +484,8 @@ const wrongCompletions: Line[] = [
   ['too many logprobs', { logprobs: 101 }, wrong(/from 0 to 100$/, 'logprobs')],
   ['logprobs as in chats', { logprobs: true }, wrong(/from 0 to 100$/, 'logprobs')],
   ['an echo that is a text', { echo: 'a' }, wrong(/true or false$/, 'echo')],
-  ['a damaged grammar', { grammar: 'root ::= (' }, refused(/grammar/, 'invalid_grammar')],
+  ['a damaged grammar', { grammar: 'root ::= (' }, wrong(/grammar/, 'grammar', 'invalid_grammar')],
+  ['a token beyond the vocabulary', { grammar: 'root ::= <[2048]>' }, wrong(/column 10 of the grammar: token id 2048 is out of range \(vocabulary: 2048\)$/, 'grammar', 'invalid_grammar')],
   ['a grammar without a token', { grammar: 'root ::= "\\x00"' }, ok()],
   ['messages', { messages }, unknown('messages')],
   ['a parameter of chats', { max_completion_tokens: 3 }, unknown('max_completion_tokens')],
