@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "cli/picture_file.h"
 #include "cli/run.h"
 #include "gguf/model_name.h"
+#include "server/guard.h"
 
 namespace kinglet::cli {
 namespace {
@@ -44,6 +46,18 @@ std::string page_folder(const ServeOptions& options) {
   return std::filesystem::exists("demo/dist/index.html", ignored) ? "demo/dist" : "";
 }
 
+Status check_access(const ServeOptions& options) {
+  // An empty variable is as if there were none, and then everybody may send requests.
+  if (options.api_key.empty() && std::getenv("KINGLET_API_KEY") != nullptr) {
+    return Error{ErrorCode::invalid_argument,
+                 "KINGLET_API_KEY is empty, expected a key: unset it to need none"};
+  }
+  if (options.cors.empty() || server::can_be_page_from(options.cors)) return {};
+  return Error{ErrorCode::invalid_argument,
+               cat("--cors: found ", in_quotes(options.cors),
+                   ", expected an origin such as https://example.com, without a path, or *")};
+}
+
 // Returns the options of the answers' sessions, and of the store of pages that they share.
 server::SchedulerOptions scheduler_options(const ServeOptions& options, SequenceOptions session,
                                            const Model& model) {
@@ -62,6 +76,7 @@ server::SchedulerOptions scheduler_options(const ServeOptions& options, Sequence
 
 Status serve(const ServeOptions& options) {
   use_one_heap();
+  KINGLET_TRY(check_access(options));
   SequenceOptions session;
   KINGLET_ASSIGN(const auto run, load_run(options.run, session));
   const Model& model = run->loaded.model;
@@ -77,6 +92,7 @@ Status serve(const ServeOptions& options) {
     KINGLET_ASSIGN(served.chat_template, read_filled_file(options.chat_template));
   }
   choose_sampling(model, options.sampling, served.sampling);
+  KINGLET_TRY(validate(served.sampling, model.config().vocab_size));
   served.scheduler = scheduler_options(options, session, model);
   const uint32_t n_ctx = served.scheduler.session.n_ctx;
   if (options.pool > 0 && options.pool < n_ctx) {

@@ -106,6 +106,14 @@ std::string_view endpoint_of(std::string_view path) {
   return is_within(path, kVersion) ? path.substr(kVersion.size()) : path;
 }
 
+bool can_be_page_from(std::string_view text) {
+  constexpr std::string_view kMark = "://";
+  const size_t mark = text.find(kMark);
+  if (mark == 0 || mark == text.npos) return text == "*";
+  const std::string_view host = text.substr(mark + kMark.size());
+  return !host.empty() && host.find_first_of("/?#, ") == host.npos;
+}
+
 bool may_read(const GuardOptions& options, std::string_view origin) {
   return !origin.empty() && (options.page_from == "*" || options.page_from == origin);
 }

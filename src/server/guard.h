@@ -27,6 +27,10 @@ struct Caller {
 // The path of an endpoint of OpenAI's API without "/v1", which clients may leave out.
 std::string_view endpoint_of(std::string_view path);
 
+// Whether a text can be GuardOptions::page_from: "*", or an origin as browsers send it, such as
+// https://example.com:8080 (RFC 6454, section 6.2).
+bool can_be_page_from(std::string_view text);
+
 // Whether pages of that origin may read answers.
 bool may_read(const GuardOptions& options, std::string_view origin);
 

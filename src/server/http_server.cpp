@@ -64,9 +64,12 @@ ApiError library_error(const httplib::Request& request, int status) {
     case 413:
     case 414:
       return {.status = status, .message = "the request is too large", .code = "too_large"};
+    case 415:
+      return {.status = 415, .message = "the body's Content-Encoding is not supported"};
     default:
       return status < 500
-                 ? ApiError{.status = status, .message = "this is not an HTTP request"}
+                 ? ApiError{.status = status,
+                            .message = "this is not an HTTP request, or its headers are too large"}
                  : ApiError{
                        .status = status, .message = "the server failed", .type = "server_error"};
   }
@@ -341,10 +344,14 @@ ApiResult<std::string> HttpServer::receive_body(const httplib::Request& request,
                     .message = cat("the body has more than ", options_.max_body, " bytes"),
                     .code = "too_large"};
   }
-  if (!is_whole) {
+  if (is_whole) return body;
+  // The library does not say what went wrong.
+  if (Clock::now() - current_connection->begin() >= std::min(kTimeToRead, options_.timeout)) {
     return ApiError{.status = 408, .message = "the body did not arrive in time"};
   }
-  return body;
+  return invalid(
+      "the body is cut or damaged: its Content-Length, its chunks or its Content-Encoding is "
+      "wrong");
 }
 
 Deadline HttpServer::deadline_of(Connection& connection) const {

@@ -1,10 +1,11 @@
 // `kinglet serve` with OpenAI's client and with clients that misbehave.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectFailure, fixture, kinglet, stories } from '../cli/program.ts';
+import { expectFailure, fixture, kinglet, program as path, stories } from '../cli/program.ts';
 import { metric, rawConnection, serve, type Served } from './serve-program.ts';
 import { withChatTemplate } from './support.ts';
 import { chatTemplate } from './tool-templates.ts';
@@ -618,6 +619,16 @@ describe('clients that vanish or drip', () => {
     }
   });
 
+  test('one whose body is not what its headers say is told so at once', async () => {
+    const send = (headers: Record<string, string>) =>
+      fetch(`${served.url}/v1/completions`, {
+        ...{ method: 'POST', body: JSON.stringify(once), headers },
+      });
+    const damaged = await send({ 'Content-Encoding': 'gzip' });
+    expect(damaged.status).toBe(400);
+    expect(await damaged.text()).toMatch(/the body is cut or damaged/);
+  });
+
   test('one that drips its request is given up, and blocks nobody', async () => {
     const { socket, answer } = rawConnection(narrow.port);
     socket.write('POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n');
@@ -871,7 +882,16 @@ describe('the server', () => {
       /cannot listen at 127.0.0.1, port \d+: is the port in use/,
     );
     expectFailure(['serve', '-m', stories, '--ctx', '100000'], /the model was trained for/);
-    expectFailure(['serve', '-m', stories, '--port', '0', '--host', ''], /the host to listen at/);
-    expect(kinglet(['serve', '-m', stories, '--api-key', '']).stderr).toMatch(/the key is empty/);
+    for (const origin of ['good.com', 'https://good.com/', 'https://']) {
+      expectFailure(['serve', '-m', stories, '--cors', origin], /expected an origin such as/);
+    }
+    expectFailure(
+      ['serve', '-m', stories, '--temp', 'nan'],
+      /temperature is nan, expected 0 to 100/,
+    );
+    const { stderr } = spawnSync(path, ['serve', '-m', stories], {
+      ...{ env: { ...process.env, KINGLET_API_KEY: '' }, encoding: 'utf8' },
+    });
+    expect(stderr).toMatch(/KINGLET_API_KEY is empty/);
   });
 });
