@@ -73,21 +73,35 @@ bool is_text(std::string_view bytes) {
          find_ill_formed(bytes) == std::string::npos;
 }
 
+void report_left_out(std::string_view id, std::string_view reason) {
+  report(cat(in_quotes(id), " is left out: ", reason));
+}
+
 // Returns the files below a folder by their paths in it, with "/". Leaves out names that begin with
-// a dot, and links: they may lead out of the folder. Errors: io.
+// a dot, and links: they may lead out of the folder. Reports folders that cannot be read, and names
+// that are not UTF-8: an index has only text. Errors: io.
 Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
   std::map<std::string, fs::path> files;
   std::error_code error;
-  for (auto it = fs::recursive_directory_iterator(folder, error);
+  constexpr auto kSkips = fs::directory_options::skip_permission_denied;
+  for (auto it = fs::recursive_directory_iterator(folder, kSkips, error);
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const bool is_hidden = to_utf8(it->path().filename()).starts_with(".");
     std::error_code unknown;
+    std::string id = to_utf8(it->path().lexically_relative(folder));
+    std::replace(id.begin(), id.end(), static_cast<char>(fs::path::preferred_separator), '/');
     if (is_hidden || it->is_symlink(unknown)) {
       if (it->is_directory(unknown)) it.disable_recursion_pending();
+    } else if (it->is_directory(unknown)) {
+      std::error_code denied;
+      fs::directory_iterator(it->path(), denied);
+      if (denied) report_left_out(id, cat("it cannot be read: ", denied.message()));
     } else if (it->is_regular_file(unknown)) {
-      std::string id = to_utf8(it->path().lexically_relative(folder));
-      std::replace(id.begin(), id.end(), static_cast<char>(fs::path::preferred_separator), '/');
-      files.emplace(std::move(id), it->path());
+      if (find_ill_formed(id) != std::string::npos) {
+        report_left_out(id, "its name is not UTF-8");
+      } else {
+        files.emplace(std::move(id), it->path());
+      }
     }
   }
   if (!error) return files;
@@ -121,9 +135,14 @@ Status index(const IndexOptions& options) {
   ProgressBar bar("Indexing");
   size_t n_changed = 0;
   for (const auto& [id, path] : files) {
-    KINGLET_ASSIGN(std::string text, read_text_file(to_utf8(path)));
+    auto read = read_text_file(to_utf8(path));
+    if (!read.ok()) {
+      report_left_out(id, read.error().message);
+      continue;
+    }
+    std::string text = std::move(read.value());
     if (!is_text(text)) {
-      report(cat(in_quotes(id), " is left out: it is not a text in UTF-8"));
+      report_left_out(id, "it is not a text in UTF-8");
       continue;
     }
     const SearchDocument* known = stored.index.find(id);

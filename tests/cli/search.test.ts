@@ -51,6 +51,17 @@ describe('kinglet index', () => {
     rmSync(join(notes, 'late.txt'));
   });
 
+  it.skipIf(process.platform === 'win32')('leaves out what it cannot name or read', () => {
+    const odd = join(folder, 'odd');
+    mkdirSync(odd);
+    writeFileSync(join(odd, 'cats.md'), cats);
+    writeFileSync(Buffer.from(`${odd}/\xff.txt`, 'latin1'), boats);
+    const { status, stderr } = kinglet(['index', '-m', stories, '--index', join(folder, 'o'), odd]);
+    expect(stderr).toContain('"\\xff.txt" is left out: its name is not UTF-8');
+    expect(stderr).toContain('1 documents with 1 passages: 1 new or changed');
+    expect(status).toBe(0);
+  });
+
   it('says what it cannot read', () => {
     const missing = ['index', '-m', stories, '--index', join(folder, 'x'), join(folder, 'none')];
     expectFailure(missing, /cannot read the folder/);
