@@ -95,16 +95,33 @@ fs::path path_of(const fs::path& folder, const HubAddress& address, const std::s
   return joined.make_preferred();
 }
 
-// Returns the path in its repository of a stored file.
-Result<std::string> stored_path(const HubAddress& address) {
-  if (!address.path.empty()) return address.path;
+// Returns the paths in their repository of its stored files.
+Result<std::vector<std::string>> stored_paths(const HubAddress& address) {
   KINGLET_ASSIGN(const auto files, stored_files());
   const std::string prefix = cat("hf:", hub_folder(address), "/");
   std::vector<std::string> paths;
   for (const StoredFile& file : files) {
     if (file.address.starts_with(prefix)) paths.push_back(file.address.substr(prefix.size()));
   }
+  return paths;
+}
+
+Result<std::string> stored_path(const HubAddress& address) {
+  if (!address.path.empty()) return address.path;
+  KINGLET_ASSIGN(const auto paths, stored_paths(address));
   return pick_file(paths, address.type, address.repository);
+}
+
+// Refuses an address that fits several stored models: of these, pick_file() would choose one.
+Status check_is_one(const HubAddress& address) {
+  if (!address.path.empty() || !address.type.empty()) return {};
+  KINGLET_ASSIGN(auto paths, stored_paths(address));
+  std::erase_if(paths, [](const std::string& path) { return split_paths(path).front() != path; });
+  if (paths.size() < 2) return {};
+  std::string list;
+  for (const std::string& path : paths) list += (list.empty() ? "" : ", ") + path;
+  return Error{ErrorCode::invalid_argument,
+               cat(address.repository, " has several files; name one of: ", list)};
 }
 
 std::string first_line(const fs::path& path) {
@@ -307,6 +324,7 @@ Status list_models() {
 Status remove_model(const std::string& text) {
   KINGLET_ASSIGN(const HubAddress address, parse_named(text));
   KINGLET_ASSIGN(const fs::path folder, models_folder());
+  KINGLET_TRY(check_is_one(address));
   KINGLET_ASSIGN(const std::string path, stored_path(address));
   bool is_removed = false;
   for (const std::string& part : split_paths(path)) {
@@ -317,7 +335,10 @@ Status remove_model(const std::string& text) {
     for (const std::string_view suffix : {std::string_view(), kPartial, kVersion}) {
       const fs::path name = with_suffix(file, suffix);
       std::error_code error;
-      is_removed = fs::remove(name, error) || is_removed;
+      if (fs::remove(name, error)) {
+        is_removed = true;
+        std::fprintf(stderr, "%s is deleted\n", printable(to_utf8(name)).c_str());
+      }
       if (error) {
         return Error{ErrorCode::io, cat("cannot delete ", to_utf8(name), ": ", error.message())};
       }

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  copyFileSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -166,6 +167,11 @@ describe('kinglet pull', () => {
     for (const name of ['owner/repo:Q4_0', 'https://huggingface.co/owner/repo']) {
       expect((await run('generate', '-m', name, ...once)).stdout).toBe(', there was a\n');
     }
+    copyFileSync(file('stories-Q4_0.gguf'), file('stories-Q8_0.gguf'));
+    expect((await run('rm', 'owner/repo')).stderr).toMatch(
+      /stories-Q4_0.gguf, stories-Q8_0.gguf$/m,
+    );
+    expect((await run('rm', 'owner/repo:Q8_0')).stderr).toMatch(/stories-Q8_0.gguf is deleted/);
     expect((await run('rm', 'owner/repo')).status).toBe(0);
     expect(await run('list')).toMatchObject({
       stdout: '',
