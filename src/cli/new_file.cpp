@@ -1,5 +1,8 @@
 #include "cli/new_file.h"
 
+#include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -49,13 +52,31 @@ Status check_output(const std::string& output, std::span<const std::string> inpu
                cat("the output, ", in_quotes(output), ", already exists: replace it with --force")};
 }
 
+Status check_replaces_own(const std::string& path, std::string_view beginning) {
+  constexpr size_t kReadBytes = 256;
+  std::error_code missing;
+  if (!fs::is_regular_file(to_path(path), missing)) return {};
+  std::ifstream file(to_path(path), std::ios::binary);
+  std::string start(kReadBytes, '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<size_t>(file.gcount()));
+  std::erase_if(start, [](unsigned char c) { return std::isspace(c) != 0; });
+  if (start.empty() || start.starts_with(beginning)) return {};
+  return Error{ErrorCode::invalid_argument,
+               cat(in_quotes(path), " exists and is another kind of file: choose another name")};
+}
+
 Status write_new_file(const std::string& path, std::span<const std::byte> bytes) {
   KINGLET_ASSIGN(NewFile written, NewFile::create(path));
+  errno = 0;
   std::ofstream file(to_path(written.path()), std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) return Error{ErrorCode::io, cat("cannot write ", in_quotes(path))};
+  if (!file) {
+    return Error{ErrorCode::io, cat("cannot write ", in_quotes(path), ": ",
+                                    std::strerror(errno == 0 ? EIO : errno))};
+  }
   return written.keep();
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
@@ -41,6 +42,10 @@ class NewFile {
 // is not what was wanted. Refuses to replace any other file unless that was asked for. Errors:
 // invalid_argument.
 Status check_output(const std::string& output, std::span<const std::string> inputs, bool replaces);
+
+// Refuses to replace a file that does not begin as the caller's own files do; `beginning` has no
+// white space, and that of the file does not count. Errors: invalid_argument.
+Status check_replaces_own(const std::string& path, std::string_view beginning);
 
 // Writes a file as a NewFile. Errors: io.
 Status write_new_file(const std::string& path, std::span<const std::byte> bytes);

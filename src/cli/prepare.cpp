@@ -23,6 +23,8 @@ Result<Json> read_request(const PrepareOptions& options) {
   std::string system;
   if (!options.system.empty()) {
     KINGLET_ASSIGN(system, read_text_file(options.system));
+    // As a shell does for chat --system "$(cat FILE)".
+    while (system.ends_with('\n')) system.pop_back();
   }
   Json messages = opening(system);
   if (!options.messages.empty()) {
@@ -52,6 +54,7 @@ Result<std::vector<TokenId>> prompt_of(Json request, std::string_view question,
 }  // namespace
 
 Status prepare(const PrepareOptions& options) {
+  KINGLET_TRY(check_replaces_own(options.output, kStateMagic));
   KINGLET_ASSIGN(const Json request, read_request(options));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   Session& session = *run->session;

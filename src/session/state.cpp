@@ -66,7 +66,7 @@ Result<StateHeader> read_first_header(std::span<const std::byte> bytes) {
     return corrupt(cat(bytes.size(), " bytes, expected ", sizeof header, " or more"));
   }
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (std::string_view(header.magic, sizeof header.magic) != "KGLS")
+  if (std::string_view(header.magic, sizeof header.magic) != kStateMagic)
     return corrupt("its beginning is different");
   if (header.version != kStateVersion) {
     return Error{ErrorCode::unsupported_version, cat("a session's state of version ",

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -21,10 +22,11 @@
 
 namespace kinglet {
 
+constexpr std::string_view kStateMagic = "KGLS";
 constexpr uint32_t kStateVersion = 9;
 
 struct StateHeader {
-  char magic[4];            // "KGLS"
+  char magic[4];            // kStateMagic
   uint32_t version;         // kStateVersion
   uint64_t checksum;        // hash_bytes of all bytes after it
   uint64_t model;           // Model::identity() in the session's context

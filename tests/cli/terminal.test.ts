@@ -126,10 +126,13 @@ describe('chat in a terminal', () => {
     const terminal = chat('-n', '1');
     const broken = join(folder, 'broken.json');
     writeFileSync(broken, '{"messages": [{"role": "asistant", "content": ""}]}');
+    const notes = join(folder, 'notes.txt');
+    writeFileSync(notes, 'my notes');
     await terminal.type('/frob\r');
     await terminal.type('/save\r', /"\/frob" is not a command; \/help lists[^]*> $/);
     await terminal.type('/load /nowhere\r', /\/save needs the path of a file[^]*> $/);
-    await terminal.type(`/load ${broken}\r`, /cannot open \/nowhere[^]*> $/);
+    await terminal.type(`/save ${notes}\r`, /cannot open \/nowhere[^]*> $/);
+    await terminal.type(`/load ${broken}\r`, /exists and is another kind of file[^]*> $/);
     await terminal.type('/exit\r', /has the role "asistant": did you mean "assistant"[^]*> $/);
     expect(await terminal.ended).toBe(0);
   });
