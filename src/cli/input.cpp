@@ -13,10 +13,17 @@ namespace kinglet::cli {
 
 namespace {
 
+// More than any text that the program reads; without a limit, /dev/zero would take all memory.
+constexpr size_t kMostBytes = size_t{1} << 30;
+
+// Returns the bytes up to the end of a file, or one more than kMostBytes.
 std::string read_all(std::FILE* file) {
   std::string text;
   char buffer[1 << 16];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file)) text.append(buffer, n);
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file)) {
+    text.append(buffer, n);
+    if (text.size() > kMostBytes) break;
+  }
   return text;
 }
 
@@ -39,10 +46,16 @@ Result<std::string> read_text_file(const std::string& path) {
     const int reason = errno;
     return Error{ErrorCode::io, cat("cannot open ", path, ": ", std::strerror(reason))};
   }
+  errno = 0;
   std::string text = read_all(file);
-  const bool failed = std::ferror(file) != 0;
+  const int reason = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  if (failed) return Error{ErrorCode::io, cat("cannot read ", path)};
+  if (reason != 0) {
+    return Error{ErrorCode::io, cat("cannot read ", path, ": ", std::strerror(reason))};
+  }
+  if (text.size() > kMostBytes) {
+    return Error{ErrorCode::invalid_argument, cat(path, " has more than ", kMostBytes, " bytes")};
+  }
   return text;
 }
 

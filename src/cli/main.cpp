@@ -1,8 +1,11 @@
 // kinglet: the desktop program.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <random>
@@ -10,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
 #include "base/misspelling.h"
@@ -47,6 +51,11 @@ Command<Options> add_command(Program& program, const char* name, const char* tex
   });
   return {command, *options};
 }
+
+// An empty value mostly comes from a shell variable that is not set, and would be read as 0, or as
+// if the option were not there.
+const CLI::Validator kFilled(
+    [](std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); }, "");
 
 // Adds the options of commands that compute with a model.
 void add_model_options(CLI::App& command, ModelOptions& options) {
@@ -267,7 +276,8 @@ void add_prepare(Program& program) {
   auto [command, options] = add_command<PrepareOptions>(
       program, "prepare", "Store the state after a conversation's beginning", prepare);
   add_run_options(command, options.run);
-  command.add_option("--system", options.system, "Text file with the system message");
+  command.add_option("--system", options.system, "Text file with the system message")
+      ->check(kFilled);
   command.add_option("--messages", options.messages, "JSON file with a list of messages");
   command.add_option("--tools", options.tools,
                      "JSON file with a list of tools, as in OpenAI's API");
@@ -282,9 +292,6 @@ void add_logprobs(Program& program) {
   add_run_options(command, options.run);
   command.add_option("--tokens", options.tokens, "Token ids of the context: 1,5,7")
       ->delimiter(',')
-      ->check([](const std::string& id) {
-        return id.empty() ? std::string("expected token ids such as 1,5,7") : std::string();
-      })
       ->required();
   command
       .add_option("--positions", options.positions, "Positions to print (default: the last one)")
@@ -386,11 +393,7 @@ void add_serve(Program& program) {
   command.add_option("--port", options.port, "Port; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  // An empty key, of a shell variable that is not set, would let everybody in.
   command.add_option("--api-key", options.api_key, "Key that requests must contain")
-      ->check([](const std::string& key) {
-        return std::string(key.empty() ? "the key is empty, expected at least one character" : "");
-      })
       ->envname("KINGLET_API_KEY");
   command.add_option("--cors", options.cors,
                      "Origin whose pages may send requests, or * (default: the server's own)");
@@ -538,6 +541,42 @@ std::string explain_unknown_word(const CLI::App& app) {
   return {};
 }
 
+// Refuses empty values, except of texts.
+void refuse_empty_values(CLI::App& app) {
+  constexpr std::string_view kTexts[] = {"--system",
+                                         "--prompt",
+                                         "--text",
+                                         "--query-prompt",
+                                         "--passage-prompt",
+                                         "--query",
+                                         "--instruction",
+                                         "--label",
+                                         "--example",
+                                         "--stop",
+                                         "query",
+                                         "--name",
+                                         "--dry-sequence-breaker"};
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    for (CLI::Option* option : command->get_options([](CLI::Option*) { return true; })) {
+      const bool has_value = option->get_items_expected_max() > 0;
+      if (has_value && !is_among(option->get_name(), kTexts)) option->check(kFilled);
+    }
+  }
+}
+
+// Returns the error of a stream that failed while nobody looked: on a full disk, or if standard
+// input is a folder.
+Status check_streams() {
+  std::cout.flush();
+  const bool is_flushed = std::fflush(stdout) == 0;
+  const std::string reason = is_flushed ? "" : cat(": ", std::strerror(errno));
+  if (!is_flushed || std::ferror(stdout) != 0 || !std::cout) {
+    return Error{ErrorCode::io, cat("not all of the output could be written", reason)};
+  }
+  if (std::ferror(stdin) == 0) return {};
+  return Error{ErrorCode::io, "standard input cannot be read"};
+}
+
 int run(int argc, char** argv) {
   Program program;
   program.app.set_version_flag("--version", "kinglet " KINGLET_VERSION);
@@ -565,6 +604,7 @@ int run(int argc, char** argv) {
   add_model_commands(program);
   add_completions(program);
   add_manual(program);
+  refuse_empty_values(program.app);
 
   try {
     program.app.parse(argc, argv);
@@ -574,14 +614,13 @@ int run(int argc, char** argv) {
       report(unknown);
       return 1;
     }
-    return program.app.exit(error) == 0 ? 0 : 1;
+    if (program.app.exit(error) != 0) return 1;
+    program.action = [] { return Status(); };
   }
-  const Status status = program.action();
-  if (!status.ok()) {
-    report(status.error().message);
-    return 1;
-  }
-  return 0;
+  Status status = program.action();
+  if (status.ok()) status = check_streams();
+  if (!status.ok()) report(status.error().message);
+  return status.ok() ? 0 : 1;
 }
 
 }  // namespace

@@ -713,6 +713,47 @@ describe('the command line', () => {
   });
 });
 
+describe('what nobody asked for', () => {
+  test.each([
+    ['generate', '--temp'],
+    ['generate', '--n-tokens'],
+    ['generate', '--schema'],
+    ['chat', '--prompt-cache'],
+    ['embed', '--tokens'],
+    ['prepare', '--output'],
+    ['prepare', '--system'],
+    ['serve', '--api-key'],
+  ])('kinglet %s refuses an empty %s', (command, option) => {
+    const { status, stderr } = kinglet([command, '-m', stories, option, '']);
+    expect(stderr).toContain(`${option}: the value is empty`);
+    expect(status).toBe(1);
+  });
+
+  test('prepare replaces no other file than a state, and a full disk is an error', () => {
+    const template = file('{% for m in messages %}{{ m.content }}{% endfor %}');
+    const prepare = ['prepare', '-m', stories, '--chat-template', template, '--system', template];
+    const state = newPath();
+    for (let i = 0; i < 2; ++i) expect(kinglet([...prepare, '-o', state]).status).toBe(0);
+    const other = file('my notes');
+    expectFailure([...prepare, '-o', other], /exists and is another kind of file/);
+    expect(readFileSync(other, 'utf8')).toBe('my notes');
+  });
+
+  test.skipIf(isCrossBuilt || !existsSync('/dev/full')).each([
+    ['--help', '> /dev/full', /not all of the output could be written/],
+    ['generate -m "$M" -p Once -n 4', '> /dev/full', /not all of the output could be written/],
+    ['tokenize -m "$M"', '< /', /standard input cannot be read/],
+    ['generate -m "$M" -p a --grammar /dev/zero', '', /\/dev\/zero has more than 1073741824 bytes/],
+    ['generate -m "$M" -p a --grammar /', '', /cannot read \/: Is a directory/],
+  ])('kinglet %s %s fails', (args, streams, message) => {
+    const { status, stderr } = spawnSync('sh', ['-c', `"$K" ${args} ${streams}`], {
+      ...{ env: { ...process.env, K: program, M: stories }, encoding: 'utf8' },
+    });
+    expect(stderr).toMatch(message);
+    expect(status).toBe(1);
+  });
+});
+
 describe('names and texts in any script', () => {
   test('are those of files that are read and written', () => {
     const copy = join(folder, 'Größe 大 🐦.gguf');
