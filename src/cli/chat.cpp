@@ -87,25 +87,32 @@ Status answer(Conversation& conversation, std::string_view message,
               const std::vector<std::string>& pictures, const Cancellation& cancellation) {
   ProgressBar bar("Reading");
   AnswerPrinter printer;
-  bool has_text = false;
+  bool in_line = false;  // text was printed, and its line is not ended
+  bool has_ended = false;
+  const auto end_line = [&] {
+    printer.end();
+    in_line = false;
+    has_ended = true;
+  };
   const AnswerListener listener = {
       .on_prompt = [&](uint32_t n_done, uint32_t n) { bar.update(n_done, n); },
       .on_added =
           [&](const AnswerDelta& added) {
             bar.clear();
-            has_text = has_text || !added.text.empty() || !added.thought.empty();
+            in_line = in_line || !added.text.empty() || !added.thought.empty();
             printer.print(added);
           },
       .on_warning =
           [&](std::string_view warning) {
             bar.clear();
+            if (in_line) end_line();
             report(warning);
           }};
   KINGLET_TRY(conversation.answer(message, pictures, listener, cancellation));
   bar.clear();
   if (conversation.messages().as_array().back()["role"] != "assistant") return {};
   const bool has_calls = conversation.waiting_call() != nullptr;
-  if (has_text || !has_calls) printer.end();
+  if (in_line || (!has_ended && !has_calls)) end_line();
   print_calls(conversation);
   return {};
 }
@@ -180,6 +187,7 @@ class Dialogue {
     }
     if (name == "/save") {
       const std::string text = conversation_.to_json();
+      KINGLET_TRY(check_replaces_own(argument, R"({"messages":)"));
       KINGLET_TRY(write_new_file(argument, std::as_bytes(std::span(text))));
       std::printf("Saved %zu messages in %s.\n", conversation_.messages().size(),
                   shown(argument).c_str());

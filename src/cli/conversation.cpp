@@ -165,9 +165,12 @@ Result<Json> Conversation::generate(const AnswerListener& listener,
     add_to(message, event.added);
     listener.on_added(event.added);
   }
+  if (event.finish == FinishReason::context) {
+    listener.on_warning(cat("the answer ends here, because the context of ", run_.session->n_ctx(),
+                            " tokens is full: --ctx sets its size, --on-full what happens"));
+  }
   if (message.contains("tool_calls") && !event.calls_tools) {
-    listener.on_warning(
-        "the answer ended within a tool call, which is left out of the conversation");
+    listener.on_warning("the answer ended within a tool call: its calls are left out");
     message.erase("tool_calls");
   }
   if (options_.show_speed) {
