@@ -101,6 +101,19 @@ describe('a loaded model', () => {
     expect(await model.detokenize([...given, ...tokens])).toBe(opening + text);
   });
 
+  it('gives its pieces to one reader', async () => {
+    const story = model.generate(opening, greedy);
+    const read = async () => {
+      let text = '';
+      for await (const piece of story) text += piece.text;
+      return text;
+    };
+    const [text, refused] = await Promise.allSettled([read(), read()]);
+    expect(text).toMatchObject({ value: (await story.result).text });
+    expect(refused).toMatchObject({ reason: { code: 'invalid_argument' } });
+    await expect(read()).rejects.toThrow('can be read once');
+  });
+
   it('gives a U+FEFF in front of a text like any other character', async () => {
     for (const n of [0, 1, 12, 13, 14, 15, 16, 40, 5000]) {
       const text = `\ufeff\ufeff${'a'.repeat(n)}`;

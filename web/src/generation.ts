@@ -6,7 +6,8 @@ import type { GenerationResult, Piece } from './types.ts';
  *
  * The engine does not wait for a slow reader: pieces (at most `maxTokens`) are queued until they are
  * read. So a reader that waits for another generation of the same model cannot block it. Leaving the
- * loop early cancels the generation, like {@link cancel}.
+ * loop early cancels the generation, like {@link cancel}. The pieces can be read once: a second loop
+ * rejects with `invalid_argument`.
  */
 export class Generation<
   Result extends GenerationResult = GenerationResult,
@@ -24,6 +25,8 @@ export class Generation<
   #ended = false;
   #error: { thrown: unknown } | undefined;
   #wake: (() => void) | undefined;
+  /** Whether somebody reads the pieces, or has read all of them. */
+  #isRead = false;
 
   /** @internal `start` begins the work and returns the function that cancels it. */
   constructor(start: (sink: GenerationSink<Result>) => () => void) {
@@ -71,6 +74,13 @@ export class Generation<
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void, void> {
+    if (this.#isRead) {
+      const message =
+        'the pieces of an answer can be read once: keep those that you read, or await its result';
+      throw new KingletError('invalid_argument', message);
+    }
+    this.#isRead = true;
+    let isWhole = false;
     try {
       for (;;) {
         const piece = this.#pieces.shift();
@@ -79,6 +89,7 @@ export class Generation<
         } else if (this.#error) {
           throw this.#error.thrown;
         } else if (this.#ended) {
+          isWhole = true;
           return;
         } else {
           await new Promise<void>((resolve) => {
@@ -87,6 +98,7 @@ export class Generation<
         }
       }
     } finally {
+      this.#isRead = isWhole; // after a loop that was left early, another may read the rest
       if (!this.#ended) this.#cancel();
     }
   }
