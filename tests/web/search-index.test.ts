@@ -364,6 +364,24 @@ describe('an index', () => {
     expect(await index.search('zebra', { hybrid: true })).toHaveLength(1);
   });
 
+  it('works the same if the listeners throw', async () => {
+    const fail = () => {
+      throw new Error('mine');
+    };
+    const warnings: string[] = [];
+    const onWarning = (message: string) => {
+      warnings.push(message);
+      fail();
+    };
+    const index = await open('throwing', { onChange: fail, onWarning });
+    expect((await index.add('a', cats)).nPending).toBe(0);
+    await index.add('b', boats);
+    await index.remove('b');
+    const again = await open('throwing', { onChange: fail, onWarning });
+    expect(again.documents.map(({ id, nPending }) => [id, nPending])).toEqual([['a', 0]]);
+    expect(new Set(warnings)).toEqual(new Set(['onChange threw an error: mine']));
+  });
+
   it('refuses what is wrong, and the model lives', async () => {
     const index = await memory();
     const wrong = (value: unknown) => value as never;

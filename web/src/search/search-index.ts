@@ -122,8 +122,9 @@ export class SearchIndex {
       passageTokens: checkedNumber('passageTokens', options.passageTokens ?? 200, countRule),
     };
     const opened = await model.askWorker('openIndex', opening);
-    const store = await openStore(checkedName, options);
-    const index = new SearchIndex(name, store, options, opening, opened);
+    const guarded = withGuardedCallbacks(options);
+    const store = await openStore(checkedName, guarded);
+    const index = new SearchIndex(name, store, guarded, opening, opened);
     await index.#loadAll();
     store.onChange = ({ key, isRemoved }) => {
       const load = () => index.#change(() => index.#loadOne(key));
@@ -403,6 +404,30 @@ export class SearchIndex {
     this.#entries.set(document.id, entry);
     return entry;
   }
+}
+
+/** The index has done what it tells of: an error of the listener must not make that look failed. */
+function withGuardedCallbacks({
+  onWarning,
+  onChange,
+  ...options
+}: SearchIndexOptions): SearchIndexOptions {
+  const warn = (message: string) => {
+    try {
+      onWarning?.(message);
+    } catch (error) {
+      console.error(error);
+    }
+  };
+  const tell = () => {
+    try {
+      onChange?.();
+    } catch (error) {
+      if (onWarning) warn(`onChange threw an error: ${messageOf(error)}`);
+      else console.error(error);
+    }
+  };
+  return { ...options, onWarning: warn, onChange: tell };
 }
 
 /** Not `instanceof`: an application may have the package twice. */

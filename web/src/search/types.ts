@@ -23,7 +23,7 @@ export interface SearchIndexOptions extends ReadTextOptions {
   folder?: string | undefined;
   /**
    * Called for what does not end the call: a stored document that is damaged and was left out, or a
-   * browser that refuses storage, so that the index is not kept.
+   * browser that refuses storage, so that the index is not kept, or an error that `onChange` threw.
    */
   onWarning?: ((message: string) => void) | undefined;
   /** Called when documents were added, changed or removed, in this tab or another. */
