@@ -7,7 +7,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect, Kinglet, KingletError } from 'kinglet';
-import type { ChatMessage, ChatOptions, GenerateOptions, LoadProgress, ModelSource } from 'kinglet';
+import type {
+  ChatMessage,
+  ChatOptions,
+  GenerateOptions,
+  LoadOptions,
+  LoadProgress,
+  ModelSource,
+} from 'kinglet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { generateRules } from '../../web/src/options.ts';
 import { splitModel } from './split-model.ts';
@@ -313,6 +320,17 @@ describe('a loaded model', () => {
       code: 'invalid_argument',
     });
     await expect(model.generate([]).result).rejects.toBeInstanceOf(KingletError);
+    for (const wrong of [{ signal: {} }, { signal: 'x' }, null]) {
+      const refused = model.generate(opening, wrong as GenerateOptions).result;
+      await expect(refused).rejects.toMatchObject({ code: 'invalid_argument' });
+    }
+    const onImage = 5 as unknown as () => void;
+    await expect(model.chat('Hello', { onImage }).result).rejects.toMatchObject({
+      message: 'onImage must be a function, not 5',
+    });
+    await expect(model.generate(null as unknown as string).result).rejects.toMatchObject({
+      message: 'the text must be a string, not null',
+    });
     await expect(model.detokenize([99_999])).rejects.toMatchObject({ code: 'invalid_argument' });
     expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
   });
@@ -1123,6 +1141,10 @@ describe('loading', () => {
     await expect(Kinglet.load(bytes, { nThreads: 0 })).rejects.toMatchObject({
       code: 'invalid_argument',
     });
+    for (const options of [{ signal: {} }, { onProgress: 'x' }, { onWarning: 5 }]) {
+      const load = Kinglet.load(bytes, options as unknown as LoadOptions);
+      await expect(load).rejects.toMatchObject({ code: 'invalid_argument' });
+    }
   });
 
   it('refuses a context that memory cannot hold', async () => {

@@ -408,6 +408,11 @@ describe('an index', () => {
         () => index.search('a', { rerank: wrong({}) }),
         'rerank must be a loaded reranker, a Kinglet',
       ],
+      [() => memory({ onChange: wrong(5) }), 'onChange must be a function, not 5'],
+      [
+        () => index.search('a', { signal: wrong({}) }),
+        'signal must be an AbortSignal, not an object (Object)',
+      ],
       [
         () => index.search('a', { hybrid: wrong('yes') }),
         'hybrid must be true or false, not "yes"',

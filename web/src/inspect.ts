@@ -1,5 +1,5 @@
 import { inspectInWorker } from './load-in-worker.ts';
-import { postedLoadOptions, refuseUnknown, workerPlace } from './options.ts';
+import { checkOptions, postedLoadOptions, workerPlace } from './options.ts';
 import { postedSource, withHubHint } from './source.ts';
 import { startWorker } from './start-worker.ts';
 import type { FileDescription, InspectOptions, ModelSource } from './types.ts';
@@ -14,7 +14,7 @@ export async function inspect(
   source: ModelSource,
   options: InspectOptions = {},
 ): Promise<FileDescription> {
-  refuseUnknown(options, [
+  checkOptions(options, [
     ...['hubBase', 'signal', 'headers', 'stallTimeout'],
     ...['worker', 'workerUrl', 'engineUrl', 'blobWorker'],
   ]);

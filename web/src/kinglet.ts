@@ -8,6 +8,7 @@ import { loadShared } from './load-shared.ts';
 import type { LoadedShared } from './load-shared.ts';
 import {
   chatPromptOptionNames,
+  checkOptions,
   checkedDocuments,
   checkedRerankOptions,
   checkedSpelling,
@@ -19,7 +20,6 @@ import {
   postedEncoding,
   postedLoadOptions,
   postedSessionOptions,
-  refuseUnknown,
   workerPlace,
 } from './options.ts';
 import type {
@@ -140,7 +140,7 @@ export class Kinglet {
     messages: string | readonly ChatMessage[],
     options: ChatPromptOptions = {},
   ): Promise<string> {
-    refuseUnknown(options, chatPromptOptionNames);
+    checkOptions(options, chatPromptOptionNames);
     const conversation = conversationOf(messages, options);
     const text = (await this.layOut(conversation)).join('');
     let nPictures = 0;
@@ -157,7 +157,7 @@ export class Kinglet {
     messages: string | readonly ChatMessage[],
     options: ChatTokensOptions = {},
   ): Promise<number[]> {
-    refuseUnknown(options, [...chatPromptOptionNames, 'trustContent']);
+    checkOptions(options, [...chatPromptOptionNames, 'trustContent']);
     return this.tokensOf(conversationOf(messages, options));
   }
 
@@ -183,7 +183,7 @@ export class Kinglet {
    * differently. `kinglet prepare` of the program does the same.
    */
   async prepare(given: PrepareOptions): Promise<Uint8Array<ArrayBuffer>> {
-    refuseUnknown(given, ['messages', 'tools', 'variables', 'trustContent', 'kv', 'signal']);
+    checkOptions(given, ['messages', 'tools', 'variables', 'trustContent', 'kv', 'signal']);
     const { messages, kv, signal, ...options } = given;
     checkMessages(messages);
     // What two conversations have in common that go on differently.

@@ -181,7 +181,7 @@ export function postedLoadOptions(
   options: LoadOptions,
   model?: ModelSource | readonly ModelSource[],
 ): PostedLoadOptions {
-  refuseUnknown(options, [
+  checkOptions(options, [
     ...['onProgress', 'signal', 'nThreads', 'kernels', 'nCtx'],
     ...['kv', 'hubBase', 'headers', 'stallTimeout', 'cache', 'onWarning', 'spareMemory'],
     ...['workerUrl', 'engineUrl', 'blobWorker', 'worker', 'shared'],
@@ -288,7 +288,7 @@ export function postedSessionOptions(
   options: SessionOptions,
   first: SessionInfo,
 ): PostedSessionOptions {
-  refuseUnknown(options, ['nCtx', 'kv', 'kvPool']);
+  checkOptions(options, ['nCtx', 'kv', 'kvPool']);
   const { kv = first.kv, kvPool } = options;
   const nCtx =
     options.nCtx === undefined ? first.nCtx : checkedNumber('nCtx', options.nCtx, numberRules.nCtx);
@@ -313,7 +313,7 @@ function checkedKv(kv: KvOption): KvChoices {
 }
 
 export function postedEncoding(options: TokenizeOptions): PostedEncoding {
-  refuseUnknown(options, ['addBos', 'parseSpecial']);
+  checkOptions(options, ['addBos', 'parseSpecial']);
   const { addBos, parseSpecial } = options;
   return {
     addBos: checkedFlag('addBos', addBos ?? true),
@@ -323,13 +323,13 @@ export function postedEncoding(options: TokenizeOptions): PostedEncoding {
 
 /** Returns whether to include the text of control tokens. */
 export function checkedSpelling(options: DetokenizeOptions): boolean {
-  refuseUnknown(options, ['special']);
+  checkOptions(options, ['special']);
   return checkedFlag('special', options.special ?? false);
 }
 
 /** The options of generate() and of chat(). */
 export type AnswerOptions = Omit<GenerateOptions, 'onFull'> &
-  Pick<ChatOptions, 'prefix' | 'onFull'>;
+  Pick<ChatOptions, 'prefix' | 'onFull' | 'onImage'>;
 
 export function postedPrompt(
   prompt: string | ArrayLike<number> | Conversation,
@@ -365,7 +365,7 @@ export function checkedTexts(
 }
 
 export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
-  refuseUnknown(options, [
+  checkOptions(options, [
     ...['pooling', 'normalize', 'dimensions', 'prompt'],
     ...['truncate', 'onProgress', 'signal'],
   ]);
@@ -394,7 +394,7 @@ export function checkedRerankOptions({
   truncate = false,
   ...options
 }: RerankOptions): { topN: number; truncate: boolean } {
-  refuseUnknown(options, ['topN', 'truncate', 'onProgress', 'signal']);
+  checkOptions(options, ['topN', 'truncate', 'onProgress', 'signal']);
   return {
     topN: topN === Infinity ? topN : checkedNumber('topN', topN, countRule),
     truncate: checkedFlag('truncate', truncate),
@@ -406,7 +406,7 @@ export function postedClassification(
   labels: readonly string[],
   options: ClassifyOptions,
 ): PostedClassification {
-  refuseUnknown(options, ['instruction', 'examples', 'perToken', 'onProgress', 'signal']);
+  checkOptions(options, ['instruction', 'examples', 'perToken', 'onProgress', 'signal']);
   const { instruction = '', examples = [], perToken = false } = options;
   return {
     texts: checkedArray('the texts', texts).map((text, i) =>
@@ -422,7 +422,7 @@ export function postedClassification(
 function checkedExample(example: LabelledText, index: number): LabelledText {
   const name = `examples[${String(index)}]`;
   const { text, label, ...others } = checkedObject(name, example);
-  refuseUnknown(others, ['text', 'label']);
+  checkOptions(others, ['text', 'label']);
   return { text: checkedText(text, `${name}.text`), label: checkedText(label, `${name}.label`) };
 }
 
@@ -533,13 +533,33 @@ function shown(value: unknown): string {
   return text.length > maxLength ? `${text.slice(0, maxLength)} …` : text;
 }
 
-export function refuseUnknown(options: object, known: readonly string[]): void {
-  for (const name of Object.keys(checkedObject('the options', options))) {
+/** Options that are functions, of any call. */
+const functionNames = ['onProgress', 'onWarning', 'onChange', 'onImage', 'filter'];
+
+/** Refuses unknown options, and checks those that many calls have in common. */
+export function checkOptions(options: object, known: readonly string[]): void {
+  for (const [name, value] of Object.entries(checkedObject('the options', options))) {
     if (!known.includes(name)) {
       throw new KingletError(
         'invalid_argument',
         `unknown option "${name}"; the options are ${known.join(', ')}`,
       );
     }
+    if (name === 'signal') checkSignal(value);
+    else if (functionNames.includes(name)) checkFunction(name, value);
   }
+}
+
+function checkFunction(name: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return;
+  throw new KingletError('invalid_argument', `${name} must be a function, not ${shown(value)}`);
+}
+
+/** Not `instanceof`: it may come from another frame. */
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined) return;
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignal>;
+  if (typeof aborted === 'boolean' && typeof addEventListener === 'function') return;
+  const message = `signal must be an AbortSignal, not ${shown(signal)}`;
+  throw new KingletError('invalid_argument', message);
 }

@@ -6,6 +6,7 @@ import { emptyResult } from './empty-result.ts';
 import { Generation } from './generation.ts';
 import type { GenerationSink } from './generation.ts';
 import {
+  checkOptions,
   checkedBytes,
   checkedPositions,
   checkedThinking,
@@ -14,7 +15,6 @@ import {
   chatOptionNames,
   postedGenerateOptions,
   postedPrompt,
-  refuseUnknown,
 } from './options.ts';
 import type { AnswerOptions } from './options.ts';
 import type { Conversation, MadeSession, PostedRequest, PromptPlace } from './protocol.ts';
@@ -79,14 +79,14 @@ export class Session {
     options: ChatOptions = {},
   ): Generation<ChatResult> {
     const prompt = () => {
-      refuseUnknown(options, chatOptionNames);
+      checkOptions(options, chatOptionNames);
       return conversationOf(messages, options);
     };
     const place = () => ({
       replacesContext: true,
       maxThinkingTokens: checkedThinking(options.maxThinkingTokens),
     });
-    return this.#generation(prompt, options, place, options.onImage);
+    return this.#generation(prompt, options, place);
   }
 
   /**
@@ -94,7 +94,7 @@ export class Session {
    * of the vocabulary. For your own samplers.
    */
   async decode(tokens: ArrayLike<number>, options: DecodeOptions = {}): Promise<Float32Array> {
-    refuseUnknown(options, ['signal']);
+    checkOptions(options, ['signal']);
     const checked = checkedTokens(tokens);
     const { signal } = options;
     return this.#client.ask('decode', { session: this.#id, tokens: checked }, { signal });
@@ -184,7 +184,7 @@ export class Session {
   /** @internal Like generate(), at any place in the context. */
   start(prompt: Prompt, options: GenerateOptions, place: PromptPlace): Generation {
     const checked = () => {
-      refuseUnknown(options, generateOptionNames);
+      checkOptions(options, generateOptionNames);
       return prompt;
     };
     return this.#generation(checked, options, () => place);
@@ -194,9 +194,8 @@ export class Session {
     prompt: () => Prompt,
     options: AnswerOptions,
     place: () => PromptPlace,
-    onImage?: ChatOptions['onImage'],
   ): Generation<Result> {
-    return new Generation<Result>((sink) => this.#run(sink, prompt, options, place, onImage));
+    return new Generation<Result>((sink) => this.#run(sink, prompt, options, place));
   }
 
   /** Posts a generation whose answers go to `sink`; gives what cancels it. */
@@ -205,16 +204,16 @@ export class Session {
     prompt: () => Prompt,
     options: AnswerOptions,
     place: () => PromptPlace,
-    onImage: ChatOptions['onImage'],
   ): () => void {
-    const { signal } = options;
     let id = 0;
-    const onAbort = () => {
-      sink.abort(signal?.reason);
-      this.#client.cancel(id);
-    };
     try {
-      const posted = postedPrompt(prompt(), options, place());
+      const content = prompt(); // checks the options, too
+      const { signal, onImage } = options;
+      const posted = postedPrompt(content, options, place());
+      const onAbort = () => {
+        sink.abort(signal?.reason);
+        this.#client.cancel(id);
+      };
       if (signal?.aborted) {
         sink.abort(signal.reason);
         sink.end(emptyResult(posted, options.seed));

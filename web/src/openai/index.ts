@@ -1,4 +1,4 @@
-import { checkedFlag, jsonOf } from '../options.ts';
+import { checkedFlag, checkSignal, jsonOf } from '../options.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { AnswerStream, controllerOf, errorOf } from './answer-stream.ts';
 import type { ErrorBody } from './answer-stream.ts';
@@ -25,6 +25,7 @@ export type * from './types.ts';
 export function openAI(model: Kinglet, { trustContent = false }: OpenAIOptions = {}): OpenAI {
   const at = (path: string) => ({
     create: async (params: object, options: RequestOptions = {}): Promise<unknown> => {
+      checkSignal(options.signal ?? undefined);
       const controller = controllerOf(options);
       const body = jsonOf('request', params);
       const trusts = checkedFlag('trustContent', trustContent);

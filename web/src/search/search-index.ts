@@ -1,13 +1,13 @@
 import { KingletError, messageOf } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
 import {
+  checkOptions,
   checkedFlag,
   checkedNumber,
   checkedPooling,
   checkedText,
   countRule,
   jsonOf,
-  refuseUnknown,
 } from '../options.ts';
 import type { AnswerOf, CallName, TakesOf } from '../protocol.ts';
 import type { AskOptions } from '../worker-client.ts';
@@ -96,7 +96,7 @@ export class SearchIndex {
    * names no pooling), `missing_tensor`, `invalid_argument`.
    */
   static async open(name: string, options: SearchIndexOptions): Promise<SearchIndex> {
-    refuseUnknown(options, [
+    checkOptions(options, [
       ...['model', 'queryPrompt', 'passagePrompt', 'pooling', 'dimensions', 'passageTokens'],
       ...['keep', 'folder', 'onWarning', 'onChange', 'pdfjs'],
     ]);
@@ -175,7 +175,7 @@ export class SearchIndex {
    * @throws KingletError, those of {@link readText} among them, or the signal's reason. `cache_full`: the storage has no room.
    */
   async add(id: string, content: string | Blob, options: AddOptions = {}): Promise<SearchDocument> {
-    refuseUnknown(options, ['meta', 'compute', 'signal', 'onProgress']);
+    checkOptions(options, ['meta', 'compute', 'signal', 'onProgress']);
     const { meta, signal, onProgress } = options;
     const compute = checkedFlag('compute', options.compute ?? true);
     this.#checkOpen();
@@ -196,7 +196,7 @@ export class SearchIndex {
 
   /** Computes all pending passages. */
   async computePending(options: ComputeOptions = {}): Promise<void> {
-    refuseUnknown(options, ['signal', 'onProgress']);
+    checkOptions(options, ['signal', 'onProgress']);
     this.#checkOpen();
     await this.#computing(() => {
       const pending = this.documents.filter(({ nPending }) => nPending > 0);
@@ -232,7 +232,7 @@ export class SearchIndex {
    * nothing is approximate. Passages that are pending are not found.
    */
   async search(query: string, options: SearchOptions = {}): Promise<SearchHit[]> {
-    refuseUnknown(options, ['limit', 'filter', 'hybrid', 'rerank', 'signal']);
+    checkOptions(options, ['limit', 'filter', 'hybrid', 'rerank', 'signal']);
     this.#checkOpen();
     const { filter, rerank, signal } = options;
     const hybrid = checkedFlag('hybrid', options.hybrid ?? false);
