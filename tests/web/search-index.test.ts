@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Kinglet } from 'kinglet';
 import { isText, readText, SearchIndex } from 'kinglet/search';
 import type { SearchIndexOptions } from 'kinglet/search';
@@ -58,6 +58,26 @@ describe('a search index', () => {
     expect(document.nCharacters).toBe(text.length);
     for (const { start, end, text: passage } of await index.search(cats)) {
       expect(text.slice(start, end)).toBe(passage);
+    }
+  });
+
+  it('does not give its own objects away', async () => {
+    const index = await memory();
+    await index.add('cats', cats, { meta: { tags: ['a'] } });
+    const [hit] = await index.search(cats);
+    const { tags } = hit!.meta as { tags: string[] };
+    expect(() => tags.push('b')).toThrow(TypeError);
+    expect(index.documents[0]?.meta).toEqual({ tags: ['a'] });
+  });
+
+  it('is closed without complaint after its model, and then refuses', async () => {
+    const own = await Kinglet.load(stories, { nThreads: 1 });
+    const index = await memory({ model: own });
+    await index.add('cats', cats);
+    own.dispose();
+    await index.close();
+    for (const call of [() => index.clear(), () => index.remove('cats')]) {
+      await expect(call()).rejects.toMatchObject({ code: 'disposed' });
     }
   });
 
@@ -368,6 +388,10 @@ describe('an index', () => {
     const fail = () => {
       throw new Error('mine');
     };
+    const log = vi.spyOn(console, 'error').mockReturnValue();
+    onTestFinished(() => {
+      log.mockRestore();
+    });
     const warnings: string[] = [];
     const onWarning = (message: string) => {
       warnings.push(message);
@@ -377,13 +401,17 @@ describe('an index', () => {
     expect((await index.add('a', cats)).nPending).toBe(0);
     await index.add('b', boats);
     await index.remove('b');
+    expect(new Set(warnings)).toEqual(new Set(['onChange threw an error: mine']));
+    warnings.length = 0;
     const again = await open('throwing', { onChange: fail, onWarning });
     expect(again.documents.map(({ id, nPending }) => [id, nPending])).toEqual([['a', 0]]);
-    expect(new Set(warnings)).toEqual(new Set(['onChange threw an error: mine']));
+    expect(warnings).toEqual([]);
   });
 
   it('refuses what is wrong, and the model lives', async () => {
     const index = await memory();
+    const filled = await memory();
+    await filled.add('a', cats);
     const wrong = (value: unknown) => value as never;
     for (const [call, message] of [
       [() => memory({ queryPrompt: wrong(5) }), 'queryPrompt must be a string, not 5'],
@@ -403,6 +431,17 @@ describe('an index', () => {
         () => index.add('a', 'x', wrong({ metta: 1 })),
         'unknown option "metta"; the options are meta, compute, signal, onProgress',
       ],
+      [() => memory({ folder: wrong(5) }), 'the folder must be a string, not 5'],
+      [() => memory({ folder: '' }), 'the folder must not be empty'],
+      [() => memory({ pdfjs: wrong(5) }), 'pdfjs must be the module pdfjs-dist'],
+      [() => readText(wrong(null)), 'the file must be a Blob or File'],
+      [() => index.remove(wrong(null)), 'the id must be a string, not null'],
+      [() => SearchIndex.delete(''), "the index's name must not be empty"],
+      [
+        () => filled.search('a', { filter: wrong(() => Promise.resolve(false)) }),
+        'filter must return true or false, not a promise',
+      ],
+      [() => filled.search('a', { filter: wrong(5) }), 'filter must be a function, not 5'],
       [() => index.search('a', wrong(null)), 'the options must be an object, not null'],
       [
         () => index.search('a', { rerank: wrong({}) }),

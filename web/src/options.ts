@@ -480,6 +480,16 @@ export function checkedText(text: unknown, name = 'the text'): string {
   return text;
 }
 
+export function checkedFilled(text: unknown, name: string): string {
+  if (text === '') throw new KingletError('invalid_argument', `${name} must not be empty`);
+  return checkedText(text, name);
+}
+
+/** Of a cache or an index, in Node. */
+export function checkedFolder(folder: unknown): string | undefined {
+  return folder === undefined ? undefined : checkedFilled(folder, 'the folder');
+}
+
 function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array {
   if (typeof prompt === 'object' && (prompt as object | null) !== null)
     return checkedTokens(prompt);

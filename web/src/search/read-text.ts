@@ -1,5 +1,6 @@
 // Reads the text of a file: plain text, Markdown, HTML or PDF.
 import { KingletError, messageOf } from '../errors.ts';
+import { checkOptions } from '../options.ts';
 
 export interface ReadText {
   text: string;
@@ -35,9 +36,11 @@ export interface PdfDocument {
  * @throws KingletError: `unsupported_type` (not a text), `unsupported_environment` (HTML without a
  * document, PDF without `pdfjs`), `corrupt` (a PDF that pdf.js cannot read).
  */
-export async function readText(file: Blob, { pdfjs }: ReadTextOptions = {}): Promise<ReadText> {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  if (isPdf(bytes)) return readPdf(bytes, pdfjs);
+export async function readText(file: Blob, options: ReadTextOptions = {}): Promise<ReadText> {
+  checkOptions(options, ['pdfjs']);
+  checkPdfjs(options.pdfjs);
+  const bytes = new Uint8Array(await checkedBlob(file).arrayBuffer());
+  if (isPdf(bytes)) return readPdf(bytes, options.pdfjs);
   const text = decode(bytes);
   if (text === undefined) {
     throw new KingletError('unsupported_type', 'the file does not contain text');
@@ -47,7 +50,25 @@ export async function readText(file: Blob, { pdfjs }: ReadTextOptions = {}): Pro
 
 /** Whether a file is plain text, Markdown or HTML, judged by its beginning. */
 export async function isText(file: Blob): Promise<boolean> {
-  return decode(new Uint8Array(await file.slice(0, judgedBytes).arrayBuffer())) !== undefined;
+  const judged = checkedBlob(file).slice(0, judgedBytes);
+  return decode(new Uint8Array(await judged.arrayBuffer())) !== undefined;
+}
+
+/** @throws KingletError `invalid_argument` */
+export function checkPdfjs(pdfjs: unknown): void {
+  const { getDocument } = (pdfjs ?? {}) as Partial<Pdfjs>;
+  if (pdfjs === undefined || typeof getDocument === 'function') return;
+  throw new KingletError('invalid_argument', 'pdfjs must be the module pdfjs-dist');
+}
+
+/** Not `instanceof`: it may come from another frame. */
+export function isBlob(value: unknown): value is Blob {
+  return /^\[object (?:Blob|File)\]$/.test(Object.prototype.toString.call(value));
+}
+
+function checkedBlob(file: unknown): Blob {
+  if (isBlob(file)) return file;
+  throw new KingletError('invalid_argument', 'the file must be a Blob or File');
 }
 
 /** The page, from 1, of a place in the text; undefined without pages. */

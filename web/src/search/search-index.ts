@@ -2,7 +2,9 @@ import { KingletError, messageOf } from '../errors.ts';
 import type { Kinglet } from '../kinglet.ts';
 import {
   checkOptions,
+  checkedFilled,
   checkedFlag,
+  checkedFolder,
   checkedNumber,
   checkedPooling,
   checkedText,
@@ -11,7 +13,7 @@ import {
 } from '../options.ts';
 import type { AnswerOf, CallName, TakesOf } from '../protocol.ts';
 import type { AskOptions } from '../worker-client.ts';
-import { pageAt, readText } from './read-text.ts';
+import { checkPdfjs, isBlob, pageAt, readText } from './read-text.ts';
 import { openKeptStore, openStore } from './store.ts';
 import type { DocumentStore } from './store.ts';
 import type {
@@ -104,11 +106,10 @@ export class SearchIndex {
     if (!isModel(model)) {
       throw new KingletError('invalid_argument', 'model must be a loaded model, a Kinglet');
     }
-    const checkedName = checkedText(name, "the index's name");
-    if (checkedName === '') {
-      throw new KingletError('invalid_argument', "the index's name must not be empty");
-    }
+    const checkedName = checkedFilled(name, "the index's name");
     checkedFlag('keep', options.keep ?? true);
+    checkedFolder(options.folder);
+    checkPdfjs(options.pdfjs);
     const opening = {
       modelName: model.info.name,
       queryPrompt: queryPrompt === undefined ? undefined : checkedText(queryPrompt, 'queryPrompt'),
@@ -127,7 +128,10 @@ export class SearchIndex {
     const index = new SearchIndex(name, store, guarded, opening, opened);
     await index.#loadAll();
     store.onChange = ({ key, isRemoved }) => {
-      const load = () => index.#change(() => index.#loadOne(key));
+      const load = async () => {
+        await index.#change(() => index.#loadOne(key));
+        index.#options.onChange?.();
+      };
       // A removal at once, or a document whose passages are being computed would be stored again.
       // Others later: two tabs with different models would undo each other's work without end.
       void (isRemoved ? load() : index.#computing(load));
@@ -143,9 +147,11 @@ export class SearchIndex {
    */
   static async delete(
     name: string,
-    { folder }: Pick<SearchIndexOptions, 'folder'> = {},
+    options: Pick<SearchIndexOptions, 'folder'> = {},
   ): Promise<void> {
-    const store = await openKeptStore(checkedText(name, "the index's name"), folder);
+    checkOptions(options, ['folder']);
+    const folder = checkedFolder(options.folder);
+    const store = await openKeptStore(checkedFilled(name, "the index's name"), folder);
     for (const key of await store.keys()) await store.remove(key);
     store.close();
   }
@@ -180,7 +186,7 @@ export class SearchIndex {
     const compute = checkedFlag('compute', options.compute ?? true);
     this.#checkOpen();
     const { text, pages } = isBlob(content)
-      ? await readText(content, this.#options)
+      ? await readText(content, { pdfjs: this.#options.pdfjs })
       : { text: checkedText(content, 'the content, if it is not a Blob,') };
     const info: Info = { meta, ...(pages && { pages }) };
     const takes = { id: checkedText(id, 'the id'), content: text, info: jsonOf('meta', info) };
@@ -208,6 +214,7 @@ export class SearchIndex {
   /** Removes a document, if there is one of that id. */
   async remove(id: string): Promise<void> {
     this.#checkOpen();
+    checkedText(id, 'the id');
     await this.#change(async () => {
       const entry = this.#entries.get(id);
       if (!entry) return;
@@ -218,6 +225,7 @@ export class SearchIndex {
 
   /** Removes all documents. */
   async clear(): Promise<void> {
+    this.#checkOpen();
     for (const { id } of this.documents) await this.remove(id);
   }
 
@@ -240,7 +248,7 @@ export class SearchIndex {
       throw new KingletError('invalid_argument', 'rerank must be a loaded reranker, a Kinglet');
     }
     const limit = checkedNumber('limit', options.limit ?? 10, countRule);
-    const among = filter && this.documents.filter(filter).map(({ id }) => id);
+    const among = filter && this.documents.filter((one) => kept(filter(one))).map(({ id }) => id);
     const wanted = rerank ? Math.max(rerankedPerHit * limit, leastReranked) : limit;
     const takes = { query: checkedText(query, 'the query'), hybrid, among };
     const hits = (
@@ -268,7 +276,7 @@ export class SearchIndex {
     await this.#computing(() =>
       this.#change(async () => {
         this.#store.close();
-        await this.#ask('closeIndex', {});
+        await this.#ask('closeIndex', {}).catch(() => undefined); // the model is gone, with all of it
       }),
     );
   }
@@ -303,6 +311,7 @@ export class SearchIndex {
       const reopen = async () => {
         this.#index = (await this.#model.askWorker('openIndex', this.#opening)).index;
         await this.#loadAll();
+        this.#options.onChange?.();
       };
       this.#reopened = { instead, done: reopen() };
     }
@@ -386,7 +395,6 @@ export class SearchIndex {
         const gone = [...this.#entries].find(([, entry]) => entry.key === key);
         if (gone) await this.#forget(gone[0]);
       }
-      this.#options.onChange?.();
     } catch (error) {
       this.#options.onWarning?.(`a document of the index was left out: ${messageOf(error)}`);
     }
@@ -399,7 +407,8 @@ export class SearchIndex {
   }
 
   #enter({ info: json, key, ...document }: AnswerOf<'putDocument'>): Entry {
-    const info = JSON.parse(json) as Info;
+    // Frozen, because hits and documents give away the index's own objects.
+    const info = JSON.parse(json, (_, value: unknown) => Object.freeze(value)) as Info;
     const entry = { document: { ...document, meta: info.meta }, info, key };
     this.#entries.set(document.id, entry);
     return entry;
@@ -435,9 +444,13 @@ function isModel(value: Kinglet): boolean {
   return typeof (value as Partial<Kinglet> | undefined)?.askWorker === 'function';
 }
 
-/** Not `instanceof`: it may come from another frame. */
-function isBlob(value: unknown): value is Blob {
-  return /^\[object (?:Blob|File)\]$/.test(Object.prototype.toString.call(value));
+/** A promise would let every document through. */
+function kept(isWanted: unknown): boolean {
+  if (typeof isWanted !== 'object' || isWanted === null || !('then' in isWanted)) {
+    return Boolean(isWanted);
+  }
+  const message = 'filter must return true or false, not a promise';
+  throw new KingletError('invalid_argument', message);
 }
 
 /** Returns a function that runs what it is given, one after the other. */

@@ -26,7 +26,7 @@ export interface SearchIndexOptions extends ReadTextOptions {
    * browser that refuses storage, so that the index is not kept, or an error that `onChange` threw.
    */
   onWarning?: ((message: string) => void) | undefined;
-  /** Called when documents were added, changed or removed, in this tab or another. */
+  /** Called when documents were added, changed or removed, in this tab or another, after open(). */
   onChange?: (() => void) | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface SearchIndexSettings {
 
 export interface SearchDocument {
   readonly id: string;
-  /** What was given to `add()`; undefined: nothing. */
+  /** What was given to `add()`, as JSON keeps it, and frozen; undefined: nothing. */
   readonly meta: unknown;
   readonly nPassages: number;
   /**
@@ -69,7 +69,7 @@ export interface AddOptions extends ComputeOptions {
 export interface SearchOptions {
   /** The most hits. Default 10. */
   limit?: number | undefined;
-  /** Only documents for which this returns true. */
+  /** Only documents for which this returns true. It cannot be asynchronous. */
   filter?: ((document: SearchDocument) => boolean) | undefined;
   /**
    * Ranks passages also by the words that they share with the query (BM25), and joins both rankings
