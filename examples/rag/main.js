@@ -20,13 +20,15 @@ let answering = new AbortController();
 
 say('Loading the models …');
 const models = Promise.all([openIndex(), load('model.gguf')]);
-models.then(
-  () => {
+models
+  .then(async ([index]) => {
     send.disabled = false;
+    // An earlier visit may have ended while it read a text.
+    const onProgress = ({ done, total }) => say(`Reading earlier texts: ${done} of ${total}`);
+    await index.computePending({ onProgress });
     say('Ready.');
-  },
-  (error) => say(error.message),
-);
+  })
+  .catch((error) => say(error.message));
 
 async function openIndex() {
   const embedder = await load('embedder.gguf');
@@ -42,14 +44,17 @@ function load(source) {
 }
 
 async function add(list) {
+  const failures = [];
   try {
     const [index] = await models;
     for (const file of list) {
       const onProgress = ({ done, total }) => say(`Reading ${file.name}: ${done} of ${total}`);
-      await index.add(file.name, file, { onProgress });
+      await index.add(file.name, file, { onProgress }).catch((error) => {
+        failures.push(`${file.name}: ${error.message}.`);
+      });
     }
-    const nPassages = index.documents.reduce((sum, one) => sum + one.nPassages, 0);
-    say(`${nPassages} passages can be found.`);
+    const nPassages = index.documents.reduce((sum, one) => sum + one.nPassages, -index.nPending);
+    say([`${nPassages} passages can be found.`, ...failures].join(' '));
   } catch (error) {
     say(error.message);
   }

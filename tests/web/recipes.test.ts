@@ -375,11 +375,13 @@ describe('rag', () => {
       },
       [
         ['birds.txt', birds],
+        ['bad.bin', '\0\u0001'],
         ['trains.txt', trains],
         ['empty.txt', '\n\n'],
       ],
     );
-    await page.getByRole('status').filter({ hasText: '2 passages can be found.' }).waitFor();
+    const added = '2 passages can be found. bad.bin: the file does not contain text.';
+    await page.getByRole('status').filter({ hasText: added }).waitFor();
     expect(await page.locator('#texts li').allTextContents()).toEqual(['birds.txt', 'trains.txt']);
     const question = 'When does the train leave?';
     await ask(question);
@@ -397,6 +399,17 @@ describe('rag', () => {
     expect(text).not.toBe('');
     // The page's kernels round differently, and a cache of 8 bits lets that grow in a long text.
     expect((await page.locator('#answer').textContent())!.slice(0, 60)).toBe(text.slice(0, 60));
+  });
+
+  it('reads the rest of a text when the page was left meanwhile', async () => {
+    const page = await open('rag');
+    await page.locator('button[name=send]:enabled').waitFor();
+    const buffer = Buffer.from('word '.repeat(20_000));
+    await page.locator('#files').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer });
+    await page.getByRole('status').filter({ hasText: 'Reading a.txt' }).waitFor();
+    await page.reload();
+    await page.getByRole('status').filter({ hasText: 'Reading earlier texts' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'Ready.' }).waitFor({ timeout: 60_000 });
   });
 
   it('reads a file again that is picked again, and still has it at the next visit', async () => {
