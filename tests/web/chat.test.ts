@@ -79,6 +79,20 @@ describe('a chat', () => {
     expect(chat.getState().messages).toEqual([...all.slice(1), said]);
   });
 
+  it('keeps its messages if it is given others that are none', () => {
+    const messages = [{ role: 'user', content: 'Hello.' }];
+    const chat = newChat({ messages });
+    for (const wrong of [null, 5, [null], [{ role: 'x' }]]) {
+      chat.restore(wrong as never);
+      expect(chat.getState()).toMatchObject({ messages, error: { code: 'invalid_argument' } });
+    }
+    chat.restore([]);
+    expect(chat.getState()).toMatchObject({ messages: [], error: undefined });
+    const begun = newChat({ messages: 5 as never });
+    expect(begun.getState()).toMatchObject({ messages: [], error: { code: 'invalid_argument' } });
+    expect(() => new Chat(null as never)).toThrow('the setup must be an object, not null');
+  });
+
   it('begins anew in the middle of an answer, of which nothing comes back', async () => {
     const chat = await loaded();
     let next: Promise<unknown> | undefined;

@@ -1,6 +1,8 @@
+import { checkMessages } from './chat-template.ts';
 import { messageOf } from './errors.ts';
 import type { Generation } from './generation.ts';
 import { Kinglet } from './kinglet.ts';
+import { checkedObject } from './options.ts';
 import type {
   ChatMessage,
   ChatOptions,
@@ -32,7 +34,10 @@ export interface ChatState {
   /** How far the loading is. Undefined at its very beginning, too. */
   readonly progress: LoadProgress | undefined;
   readonly isAnswering: boolean;
-  /** Why the last call of load() or ask() failed; undefined if it did not, and when it was stopped. */
+  /**
+   * Why the last call of load(), ask() or restore() failed; undefined if it did not, and when it was
+   * stopped.
+   */
   readonly error: Error | undefined;
   /** The conversation, with the answer so far. */
   readonly messages: readonly ChatMessage[];
@@ -52,10 +57,12 @@ export class Chat {
   #answering = new AbortController();
 
   constructor(setup: ChatSetup = {}) {
-    this.setup = setup;
+    this.setup = checkedObject('the setup', setup);
+    const { messages = [] } = setup;
+    const error = faultOf(messages);
     this.#state = {
       ...{ model: undefined, isLoading: false, progress: undefined },
-      ...{ isAnswering: false, error: undefined, messages: setup.messages ?? [] },
+      ...{ isAnswering: false, error, messages: error ? [] : messages },
     };
   }
 
@@ -145,8 +152,16 @@ export class Chat {
     this.restore([]);
   };
 
-  /** Goes on with another conversation. Stops the answer that is being written. */
+  /**
+   * Goes on with another conversation. Stops the answer that is being written. What is no list of
+   * messages leaves the conversation as it is.
+   */
   readonly restore = (messages: readonly ChatMessage[]): void => {
+    const error = faultOf(messages);
+    if (error) {
+      this.#change({ error });
+      return;
+    }
     this.stop();
     this.#answering = new AbortController();
     this.#change({ isAnswering: false, error: undefined, messages });
@@ -163,6 +178,17 @@ export class Chat {
   #change(part: Partial<ChatState>): void {
     this.#state = { ...this.#state, ...part };
     for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Returns why a conversation cannot be shown or answered. An empty one can. */
+function faultOf(messages: readonly ChatMessage[]): Error | undefined {
+  if (Array.isArray(messages) && messages.length === 0) return undefined;
+  try {
+    checkMessages(messages);
+    return undefined;
+  } catch (error) {
+    return asError(error);
   }
 }
 
