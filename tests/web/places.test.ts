@@ -214,6 +214,14 @@ describe('a worker of the page’s making', () => {
   it('that cannot be made is told', async () => {
     expect(await visit(await site(), 'broken factory')).toEqual(unavailable('no such thing'));
   });
+
+  it('is refused where it is none, or not a new one', async () => {
+    const refused = (found: string) => `the function worker must return a new Worker, not ${found}`;
+    expect(await visit(await site(), 'wrong factories')).toEqual([
+      ...[refused('null'), refused('an object (Object)'), refused('an object (Promise)')],
+      ...[null, refused('one that it has returned before')],
+    ]);
+  });
 });
 
 describe('workers', () => {

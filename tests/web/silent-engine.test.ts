@@ -165,7 +165,7 @@ it('a worker that never runs is an error within a minute', async () => {
     });
   const { outcome } = load(start);
   await vi.advanceTimersByTimeAsync(61 * second);
-  expect(await outcome).toMatchObject({ error: { code: 'worker_crashed' }, ms: 60 * second });
+  expect(await outcome).toMatchObject({ error: { code: 'worker_unavailable' }, ms: 60 * second });
 });
 
 it('a page that slept does not take that for silence', async () => {

@@ -2,6 +2,7 @@
 import { KingletError, messageOf } from './errors.ts';
 import { watchLife } from './life-sign.ts';
 import type { LifeSign } from './life-sign.ts';
+import { shown } from './options.ts';
 import type { WorkerMessage } from './protocol.ts';
 import { whyForbidden, whyNoScript } from './worker-failure.ts';
 import type { WorkerScript } from './worker-failure.ts';
@@ -55,7 +56,7 @@ interface MadeWorker {
 }
 
 function makeWorker({ make, url, isBlob }: WorkerPlace): MadeWorker {
-  if (make) return tryToMake(make, { address: undefined, isImported: false });
+  if (make) return checkedMade(tryToMake(make, { address: undefined, isImported: false }));
   if (typeof Worker !== 'function') {
     throw new KingletError(
       'unsupported_environment',
@@ -77,6 +78,23 @@ function tryToMake(start: () => Worker, script: WorkerScript): MadeWorker {
   } catch (error) {
     throw new KingletError('worker_unavailable', whyForbidden(script, messageOf(error)));
   }
+}
+
+const callersWorkers = new WeakSet<Worker>();
+
+/** Checks what a function of the caller has returned. */
+function checkedMade(made: MadeWorker): MadeWorker {
+  const { worker } = made as { worker: Partial<Worker> | null | undefined };
+  const isWorker =
+    typeof worker?.postMessage === 'function' && typeof worker.terminate === 'function';
+  const isUsed = isWorker && callersWorkers.has(made.worker);
+  if (!isWorker || isUsed) {
+    const found = isUsed ? 'one that it has returned before' : shown(worker);
+    const message = `the function worker must return a new Worker, not ${found}`;
+    throw new KingletError('invalid_argument', message);
+  }
+  callersWorkers.add(made.worker);
+  return made;
 }
 
 /** Reads the address from the running code, because a bundler may have replaced it there. */

@@ -178,8 +178,10 @@ async function askNewWorker<Name extends ModelCall | 'inspect'>(
       if (signal?.aborted) onAbort();
       signal?.addEventListener('abort', onAbort);
       watch.start(maxScriptSeconds, () => {
-        const time = `${String(maxScriptSeconds)} seconds`;
-        reject(new KingletError('worker_crashed', `the worker did not start within ${time}`));
+        const message =
+          `the worker did not start within ${String(maxScriptSeconds)} seconds: it must run the ` +
+          "package's worker/worker.js";
+        reject(new KingletError('worker_unavailable', message));
       });
       const onNotice = (notice: LoadNotice) => {
         if (notice.type === 'started') hasStarted = true;

@@ -532,7 +532,7 @@ export function checkedFlag(name: string, value: unknown): boolean {
 }
 
 /** A value for messages. A string has quotes, so that "0.5" does not look like a number. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   const maxLength = 100;
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object' && value !== null) {

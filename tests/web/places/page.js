@@ -33,6 +33,13 @@ const places = {
         throw new Error('no such thing');
       },
     }),
+  'wrong factories': async () => {
+    const worker = new Worker('kinglet/worker/worker.js', { type: 'module' });
+    const wrong = [() => null, () => ({}), async () => worker, () => worker, () => worker];
+    const told = [];
+    for (const make of wrong) told.push((await tell(search, { worker: make })).message ?? null);
+    return told;
+  },
   'trusted types': () => {
     const policy = globalThis.trustedTypes.createPolicy('kinglet', {
       createScriptURL: (url) => url,
