@@ -175,7 +175,7 @@ function copyPage(target, template) {
 
 /** Prints what to do next. */
 function tell(target, template, isBuilt) {
-  const way = relative('.', target) || '.';
+  const way = (relative('.', target) || '.').replace(/^-/, './-'); // else an option of cd
   const { about, models, steps } = templates[template];
   if (steps) {
     const lines = [`${way} has ${about}. To load it:`, '', ...steps.map((step) => `  ${step}`)];
@@ -192,6 +192,9 @@ function tell(target, template, isBuilt) {
       ...downloads,
       ...start,
       ...['', 'Other models: docs/models.md in the package'],
+      ...(isBuilt
+        ? [`Until kinglet is published: npm install PATH/kinglet-${version}.tgz (see README.md)`]
+        : []),
     ].join('\n'),
   );
 }

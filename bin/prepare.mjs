@@ -34,11 +34,14 @@ export async function prepare(given) {
   for (const name of ['model', 'output']) {
     if (values[name] === undefined) throw new Error(`--${name} is missing`);
   }
+  const tools = values.tools && readJson(values.tools);
+  if (values.system === undefined && values.messages === undefined) {
+    throw new Error('--system or --messages is missing');
+  }
   const messages = [
     ...(values.system ? [{ role: 'system', content: readFileSync(values.system, 'utf8') }] : []),
     ...(values.messages ? messagesIn(values.messages) : []),
   ];
-  const tools = values.tools && readJson(values.tools);
   const warn = ({ message }) => console.error(`kinglet: ${message}`);
   const model = await Kinglet.load(values.model, { kv: values.kv, onWarning: warn });
   try {
@@ -53,14 +56,15 @@ export async function prepare(given) {
 function messagesIn(path) {
   const given = readJson(path);
   const messages = given?.messages ?? given;
-  if (Array.isArray(messages)) return messages;
-  throw new Error(`${path}: expected a list of messages`);
+  if (Array.isArray(messages) && messages.length > 0) return messages;
+  throw new Error(`${path}: expected a list of at least one message`);
 }
 
 function readJson(path) {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new Error(`${path}: ${error.message}`, { cause: error });
+    // Node's parser shows a part of the file, with its line breaks.
+    throw new Error(`${path}: ${error.message.replace(/\s+/g, ' ')}`, { cause: error });
   }
 }

@@ -119,6 +119,7 @@ describe('a page for each template', () => {
     }
     if (isBuilt) {
       expect(commands.slice(-2)).toEqual(['  npm install', '  npm run dev']);
+      expect(stdout).toContain(`npm install PATH/kinglet-${version}.tgz`);
       const manifest = JSON.parse(readFileSync(join(page, 'package.json'), 'utf8')) as object;
       expect(manifest).toMatchObject({
         name: 'my-react-page',
@@ -195,6 +196,10 @@ describe('kinglet', () => {
     expect(existsSync(join(folder, 'x'))).toBe(false);
   });
 
+  it('says how to enter a folder whose name looks like an option', () => {
+    expect(kinglet('new', '--', '-weird').stdout).toContain('\n  cd ./-weird\n');
+  });
+
   it('makes an extension, and says how to load it', () => {
     const { status, stdout } = kinglet('new', 'my-extension', '-t', 'extension');
     expect(status).toBe(0);
@@ -238,6 +243,8 @@ describe('kinglet', () => {
     writeFileSync(place('model.gguf'), withChatTemplate(readFileSync(storyModel), chatTemplate));
     writeFileSync(place('system.txt'), 'You tell stories to children. '.repeat(9));
     writeFileSync(place('messages.json'), '[{"role": "user", "content": "Tell me one."}]');
+    writeFileSync(place('empty.json'), '[]');
+    writeFileSync(place('two-lines.txt'), 'two\nlines');
     const model = ['prepare', '-m', 'model.gguf'];
     const given = ['--system', 'system.txt', '--messages', 'messages.json', '--kv', 'q8'];
     const made = kinglet(...model, ...given, '-o', 'page.kprompt');
@@ -249,6 +256,12 @@ describe('kinglet', () => {
     expect(readFileSync(place('page.kprompt'), 'latin1')).toMatch(/^KGLS/);
     for (const [args, message] of [
       [model, /^kinglet: --output is missing\n$/],
+      [[...model, '-o', 'x'], /^kinglet: --system or --messages is missing\n$/],
+      [
+        [...model, '-o', 'x', '--messages', 'empty.json'],
+        /^kinglet: empty\.json: .* one message\n$/,
+      ],
+      [[...model, '-o', 'x', '--tools', 'two-lines.txt'], /^kinglet: two-lines\.txt: [^\n]*\n$/],
       [[...model, '-o', 'x', '--system', 'none.txt'], /^kinglet: ENOENT.*none\.txt/],
       [[...model, '-o', 'x', '--tools', 'system.txt'], /^kinglet: system\.txt: .*JSON/],
     ] as const) {
