@@ -226,6 +226,7 @@ describe.each(versions)('version %s', (_, sdk) => {
       const model = embeddingModel(kinglet, { dimensions: 8 });
       const { embeddings, usage } = await embedMany({ model, values });
       expect(embeddings).toEqual(expected.map((vector) => [...vector]));
+      expect((await embedMany({ model, values: [] })).embeddings).toEqual([]);
       const counts = await Promise.all(values.map((text) => kinglet.countTokens(text)));
       expect(usage.tokens).toBe(counts[0]! + counts[1]!);
       const abortSignal = AbortSignal.abort('no');

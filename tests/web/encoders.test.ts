@@ -128,6 +128,7 @@ describe('a reranker', () => {
     const path = fixture(`encoder/${name}.gguf`);
     const native = lines(['rerank', '-m', path, '--query', 'who ran'], documents);
     const found = await model.rerank('who ran', documents);
+    expect(await model.rerank('who ran', [])).toEqual([]);
     expect(model.info).toMatchObject({ purpose: 'ranking', pooling: undefined });
     expect(found.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
     for (const { index, score } of found) expect(score).toBeCloseTo(native[index]!.score, 2);
@@ -168,6 +169,7 @@ describe('classify', () => {
     }
     expect(await model.classify(texts[1]!, labels, options)).toEqual(found[1]);
     expect(await model.classify([], labels)).toEqual([]);
+    expect(await model.embed([])).toEqual([]);
     model.dispose();
   });
 

@@ -358,10 +358,7 @@ function checkedOnFull(onFull: unknown, isConversation: boolean): OnFull {
 export function checkedTexts(
   texts: readonly (string | ArrayLike<number>)[],
 ): (string | Int32Array)[] {
-  if (Array.isArray(texts) && texts.length > 0) {
-    return Array.from(texts as readonly (string | ArrayLike<number>)[], checkedContent);
-  }
-  throw new KingletError('invalid_argument', 'the texts must be an array of at least one string');
+  return checkedArray('the texts', texts).map(checkedContent);
 }
 
 export function postedEmbedOptions(options: EmbedOptions): PostedEmbedOptions {
@@ -432,13 +429,9 @@ function checkedArray<Item>(name: string, list: readonly Item[]): readonly Item[
   throw new KingletError('invalid_argument', `${name} must be an array, not ${shown(list)}`);
 }
 
-export function checkedDocuments(documents: unknown): string[] {
-  if (Array.isArray(documents) && documents.length > 0) {
-    return Array.from(documents, (text, i) => checkedText(text, `documents[${String(i)}]`));
-  }
-  throw new KingletError(
-    'invalid_argument',
-    'the documents must be an array of at least one document',
+export function checkedDocuments(documents: readonly string[]): string[] {
+  return checkedArray('the documents', documents).map((text, i) =>
+    checkedText(text, `documents[${String(i)}]`),
   );
 }
 
