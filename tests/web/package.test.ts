@@ -328,6 +328,13 @@ describe('a loaded model', () => {
     await expect(model.chat('Hello', { onImage }).result).rejects.toMatchObject({
       message: 'onImage must be a function, not 5',
     });
+    const jsonSchema = { properties: { a: () => 1 } } as object;
+    await expect(model.generate(opening, { jsonSchema }).result).rejects.toMatchObject({
+      message: 'the jsonSchema cannot be written as JSON: a is a function',
+    });
+    await expect(model.generate(opening, { logitBias: { x: 1 } as never }).result).rejects.toThrow(
+      /"x"/,
+    );
     await expect(model.generate(null as unknown as string).result).rejects.toMatchObject({
       message: 'the text must be a string, not null',
     });

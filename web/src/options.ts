@@ -147,7 +147,10 @@ function checkedGrammar({
   }
   return {
     grammar: checkedGbnf(grammar),
-    jsonSchema: jsonSchema === undefined ? '' : jsonOf('jsonSchema', plainSchema(jsonSchema)),
+    jsonSchema:
+      jsonSchema === undefined
+        ? ''
+        : jsonOf('jsonSchema', plainSchema(jsonSchema), { hasFunctions: false }),
     indent,
     openObjects,
   };
@@ -158,12 +161,18 @@ function checkedGbnf(grammar: string | undefined): string {
   return grammar === undefined ? '' : checkedText(grammar, 'the grammar');
 }
 
-/** Returns a value as JSON. `name`: what it is, for errors. */
-export function jsonOf(name: string, value: unknown): string {
+/**
+ * Returns a value as JSON. `name`: what it is, for errors. `hasFunctions`: whether it may have
+ * functions, which JSON leaves out.
+ */
+export function jsonOf(name: string, value: unknown, { hasFunctions = true } = {}): string {
   try {
-    const json = JSON.stringify(value, (_, inner: unknown) =>
-      typeof inner === 'string' ? checkedText(inner, `the ${name}`) : inner,
-    ) as string | undefined;
+    const json = JSON.stringify(value, (key, inner: unknown) => {
+      if (typeof inner === 'function' && !hasFunctions) {
+        throw new TypeError(`${key || 'it'} is a function`);
+      }
+      return typeof inner === 'string' ? checkedText(inner, `the ${name}`) : inner;
+    }) as string | undefined;
     return json ?? 'null';
   } catch (error) {
     if (error instanceof KingletError) throw error;
