@@ -20,6 +20,10 @@ async function caller() {
   return { model: languageModel(model), requests };
 }
 
+it.each([languageModel, embeddingModel, rerankingModel])('%o is of a loaded model', (make) => {
+  expect(() => make({} as never)).toThrow('the model must be a loaded model, a Kinglet');
+});
+
 /** The messages of a request. */
 const messagesOf = (body: Body | undefined) => body?.messages as object[];
 

@@ -224,6 +224,9 @@ describe('similarity', () => {
     expect(similarity([1, 1], [-2, -2])).toBeCloseTo(-1, 10);
     expect(similarity([0, 0], [1, 2])).toBe(0);
     expect(() => similarity([1], [1, 2])).toThrow('vectors of 1 and 2 numbers');
+    for (const wrong of [undefined, 5] as never[]) {
+      expect(() => similarity(wrong, [1])).toThrow('a vector must be an object');
+    }
   });
 });
 

@@ -168,7 +168,13 @@ describe('without a folder', () => {
 });
 
 it('is no folder without a name', async () => {
-  expect(() => new ModelCache('')).toThrow(/folder/);
+  expect(() => new ModelCache('')).toThrow('the folder must not be empty');
+  expect(() => new ModelCache(5 as never)).toThrow('the folder must be a string, not 5');
+  for (const wrong of [5, {}, null, undefined, ''] as never[]) {
+    await expect(new ModelCache(folder).delete(wrong)).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+  }
   await expect(Kinglet.load(url, { cache: '' })).rejects.toMatchObject({
     code: 'invalid_argument',
   });

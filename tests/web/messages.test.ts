@@ -141,6 +141,12 @@ describe('the result of a tool', () => {
     }
   });
 
+  it('is refused for what is no call', () => {
+    for (const wrong of ['x', {}, 5, undefined] as never[]) {
+      expect(() => toolResult(wrong, 1)).toThrow(/^the call/);
+    }
+  });
+
   it('is refused if JSON cannot hold it', () => {
     const circle: { self?: unknown } = {};
     circle.self = circle;

@@ -231,6 +231,7 @@ describe('the fetch alone', () => {
   ])('answers %s %j by %d', async (path, init, status) => {
     const answer = await createFetch(kinglet)(new Request(`http://kinglet${path}`, init));
     expect(answer.status).toBe(status);
+    expect((await createFetch(kinglet)(path, init)).status).toBe(status);
     expect(await answer.json()).toMatchObject({
       error: { message: expect.stringMatching(/./) as string, type: 'invalid_request_error' },
     });

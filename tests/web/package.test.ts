@@ -338,7 +338,9 @@ describe('a loaded model', () => {
     await expect(model.generate(null as unknown as string).result).rejects.toMatchObject({
       message: 'the text must be a string, not null',
     });
-    await expect(model.detokenize([99_999])).rejects.toMatchObject({ code: 'invalid_argument' });
+    for (const wrong of [[99_999], 5, {}, NaN, undefined, '12'] as never[]) {
+      await expect(model.detokenize(wrong)).rejects.toMatchObject({ code: 'invalid_argument' });
+    }
     expect((await model.generate(opening, greedy).result).text).toBe(tellByCli(opening, 60));
   });
 });
@@ -417,7 +419,9 @@ describe('sessions', () => {
     const { text, usage } = await session.generate(bird!.slice(nShared), greedy).result;
     expect(usage.promptTokens).toBe(bird!.length - nShared);
     expect(text).toBe((await model.generate(bird!, greedy).result).text);
-    await expect(session.keepPrefix([-1])).rejects.toMatchObject({ code: 'invalid_argument' });
+    for (const wrong of [[-1], [1e9], 5, {}, undefined] as never[]) {
+      await expect(session.keepPrefix(wrong)).rejects.toMatchObject({ code: 'invalid_argument' });
+    }
     expect(await session.nPositions()).toBe(bird!.length + 60);
     expect(await session.keepPrefix([])).toBe(0);
     expect(await session.nPositions()).toBe(0);
@@ -1148,10 +1152,16 @@ describe('loading', () => {
     await expect(Kinglet.load(bytes, { nThreads: 0 })).rejects.toMatchObject({
       code: 'invalid_argument',
     });
-    for (const options of [{ signal: {} }, { onProgress: 'x' }, { onWarning: 5 }]) {
+    const wrong = [{ signal: {} }, { onProgress: 'x' }, { onWarning: 5 }, { kv: null }];
+    for (const options of [...wrong, { mmproj: 5 }, { mmproj: '' }, { prepared: [5] }]) {
       const load = Kinglet.load(bytes, options as unknown as LoadOptions);
-      await expect(load).rejects.toMatchObject({ code: 'invalid_argument' });
+      const [name] = Object.keys(options);
+      await expect(load).rejects.toMatchObject({
+        ...{ code: 'invalid_argument', message: expect.stringContaining(name!) as string },
+      });
     }
+    await expect(Kinglet.load('')).rejects.toThrow('the model source is empty');
+    await expect(Kinglet.load(tmpdir())).rejects.toThrow(`cannot open file://${tmpdir()}: it is a`);
   });
 
   it('refuses a context that memory cannot hold', async () => {

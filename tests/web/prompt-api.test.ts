@@ -316,6 +316,13 @@ describe('the model', () => {
     expect(() => new (LanguageModel as unknown as new () => PromptSession)()).toThrow(TypeError);
   });
 
+  it('is asked for in words', async () => {
+    expect(() => languageModelClass(undefined as never)).toThrow('the options must be an object');
+    const LanguageModel = languageModelClass({ model: null as never });
+    await expect(LanguageModel.create()).rejects.toThrow('the model source must be');
+    await expect(LanguageModel.create(null as never)).rejects.toThrow('the model source must be');
+  });
+
   it('is downloaded as long as somebody waits for it', async () => {
     const { url, server } = await serve(root, { isolated: false });
     const address = `${url}demo/models/none.gguf`;

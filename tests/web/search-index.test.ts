@@ -421,7 +421,10 @@ describe('an index', () => {
       ],
       [() => memory({ pooling: wrong(5) }), 'pooling must be one of mean, cls, last, not 5'],
       [() => memory({ keep: wrong('no') }), 'keep must be true or false, not "no"'],
-      [() => SearchIndex.open('x', wrong({})), 'model must be a loaded model, a Kinglet'],
+      [
+        () => SearchIndex.open('x', wrong({})),
+        'model must be a loaded model, a Kinglet, not undefined',
+      ],
       [() => index.add('a', wrong(5)), 'the content, if it is not a Blob, must be a string, not 5'],
       [
         () => index.add('a', wrong(new Uint8Array(3))),
@@ -445,7 +448,7 @@ describe('an index', () => {
       [() => index.search('a', wrong(null)), 'the options must be an object, not null'],
       [
         () => index.search('a', { rerank: wrong({}) }),
-        'rerank must be a loaded reranker, a Kinglet',
+        'rerank must be a loaded model, a Kinglet, not an object (Object)',
       ],
       [() => memory({ onChange: wrong(5) }), 'onChange must be a function, not 5'],
       [

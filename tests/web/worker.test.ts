@@ -246,7 +246,7 @@ describe('sessions', () => {
 
   it('refuse wrong options before anything is loaded', async () => {
     const source = new Blob(['story']);
-    for (const kv of ['f8', { k: 'f32' }, { k: 'f32', v: 'toString' }, 8]) {
+    for (const kv of ['f8', { k: 'f32' }, { k: 'f32', v: 'toString' }, 8, null]) {
       const options = { kv } as LoadOptions;
       await expect(Kinglet.loadWith(start, source, options)).rejects.toMatchObject({
         code: 'invalid_argument',
@@ -685,7 +685,7 @@ describe('failing', () => {
     [{ logprobs: -1 }, 'logprobs must be a whole number from 0 to 100'],
     [{ lookup: 8 }, 'lookup must be a whole number from 0 to 7, not 8'],
     [{ logitBias: { 5: 101 } }, 'logitBias of token 5 must be a number from -100'],
-    [{ logitBias: { five: 1 } }, 'token 0 must be a whole number'],
+    [{ logitBias: { five: 1 } }, 'a token of logitBias must be a whole number'],
     [{ stop: 'x' }, 'stop must be an array of strings'],
     [{ stop: ['x', ''] }, 'none of them empty'],
     [{ stop: ['\uD83D'] }, 'not valid Unicode'],

@@ -2,6 +2,7 @@
 // typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
 import { isConversation } from './conversation.ts';
 import { KingletError, messageOf } from './errors.ts';
+import type { Kinglet } from './kinglet.ts';
 import type {
   Conversation,
   GenerateNumbers,
@@ -51,6 +52,8 @@ interface NumberRule {
 
 const maxUint32 = 2 ** 32 - 1;
 const maxInt32 = 2 ** 31 - 1;
+
+const tokenRule: NumberRule = { min: 0, max: maxInt32, integer: true };
 
 export const countRule: NumberRule = { min: 1, max: maxUint32, integer: true };
 
@@ -110,14 +113,12 @@ function checkedList(name: string, list: unknown): string[] {
 }
 
 function checkedLogitBias(biases: Record<number, number>): [number, number][] {
-  // Number('') is 0, and Number('0x1') is 1.
-  const ids = Object.keys(biases).map((key) => (/^\d+$/.test(key) ? Number(key) : NaN));
-  const tokens = checkedTokens(ids);
-  return Object.values(biases).map((bias, i) => {
-    const token = tokens[i] ?? 0;
+  return Object.entries(checkedObject('logitBias', biases)).map(([key, bias]) => {
+    // Number('') is 0, and Number('0x1') is 1.
+    const token = /^\d+$/.test(key) ? Number(key) : key;
     return [
-      token,
-      checkedNumber(`logitBias of token ${String(token)}`, bias, numberRules.logitBias),
+      checkedNumber('a token of logitBias', token, tokenRule),
+      checkedNumber(`logitBias of token ${key}`, bias, numberRules.logitBias),
     ];
   });
 }
@@ -221,8 +222,11 @@ export function postedLoadOptions(
     headers: checkedHeaders(headers),
     cache: postedCache(options.cache ?? true),
     engineUrl: options.engineUrl === undefined ? undefined : folderUrl(options.engineUrl),
-    mmproj: options.mmproj === undefined ? undefined : postedSource(options.mmproj, options),
-    prepared: checkedSources(options.prepared ?? []).map((source) => postedSource(source, options)),
+    mmproj:
+      options.mmproj === undefined ? undefined : postedSource(options.mmproj, options, 'mmproj'),
+    prepared: checkedSources(options.prepared ?? []).map((source, i) =>
+      postedSource(source, options, `prepared[${String(i)}]`),
+    ),
     keptPromptBytes: options.keepPrompts && checkedKeptBytes(options.keepPrompts),
     hub: hubRepositoryOf(model, options),
   };
@@ -309,8 +313,12 @@ export function postedSessionOptions(
   };
 }
 
+function isPair(kv: KvOption): kv is Exclude<KvOption, string> {
+  return typeof kv === 'object' && (kv as object | null) !== null;
+}
+
 function checkedKv(kv: KvOption): KvChoices {
-  const { k, v } = typeof kv === 'string' ? { k: kv, v: kv } : kv;
+  const { k, v } = isPair(kv) ? kv : { k: kv, v: kv };
   for (const kind of [k, v] as unknown[]) {
     if (kind === 'auto' || kvKinds.some((known) => known === kind)) continue;
     throw new KingletError(
@@ -461,6 +469,14 @@ export function checkedPositions(nPositions: unknown): number {
   return checkedNumber('nPositions', nPositions, { min: 0, max: maxUint32, integer: true });
 }
 
+/** Not `instanceof`: an application may have the package twice. */
+export function checkedModel(name: string, model: Kinglet): Kinglet {
+  if (typeof (model as Partial<Kinglet> | null | undefined)?.countTokens === 'function')
+    return model;
+  const message = `${name} must be a loaded model, a Kinglet, not ${shown(model)}`;
+  throw new KingletError('invalid_argument', message);
+}
+
 export function checkedObject<T extends object>(name: string, value: T): T {
   if (typeof value === 'object' && (value as T | null) !== null) return value;
   throw new KingletError('invalid_argument', `${name} must be an object, not ${shown(value)}`);
@@ -498,15 +514,29 @@ function checkedContent(prompt: string | ArrayLike<number>): string | Int32Array
   return checkedText(prompt);
 }
 
+export function checkedTokens(tokens: ArrayLike<number>): Int32Array {
+  return tokensOf(tokens, () => tokenRule);
+}
+
 /**
- * `mayHavePictures`: also accept the ids below -1, which stand for rows of pictures. -1 stands for
- * no token and is always refused.
+ * The tokens of a context: also the ids below -1, which stand for rows of pictures. -1 stands for no
+ * token and is refused.
  */
-export function checkedTokens(tokens: ArrayLike<number>, mayHavePictures = false): Int32Array {
-  return Int32Array.from(tokens, (token, index) => {
-    const min = mayHavePictures && token < -1 ? -maxInt32 - 1 : 0;
-    return checkedNumber(`token ${String(index)}`, token, { min, max: maxInt32, integer: true });
-  });
+export function checkedContext(tokens: ArrayLike<number>, nTokens: number): Int32Array {
+  return tokensOf(tokens, (token) => ({
+    ...{ ...tokenRule, min: token < -1 ? -maxInt32 - 1 : 0, max: nTokens - 1 },
+  }));
+}
+
+function tokensOf(tokens: ArrayLike<number>, ruleFor: (token: number) => NumberRule): Int32Array {
+  const { length } = checkedObject('the tokens', tokens) as { length: unknown };
+  if (typeof length !== 'number') {
+    const message = `the tokens must be an array of numbers, not ${shown(tokens)}`;
+    throw new KingletError('invalid_argument', message);
+  }
+  return Int32Array.from(tokens, (token, i) =>
+    checkedNumber(`token ${String(i)}`, token, ruleFor(token)),
+  );
 }
 
 export function checkedNumber(name: string, value: unknown, rule: NumberRule): number {

@@ -8,6 +8,7 @@ import type { GenerationSink } from './generation.ts';
 import {
   checkOptions,
   checkedBytes,
+  checkedContext,
   checkedPositions,
   checkedThinking,
   checkedTokens,
@@ -139,7 +140,7 @@ export class Session {
    * logits after the last one.
    */
   async keepPrefix(tokens: ArrayLike<number>): Promise<number> {
-    const checked = checkedTokens(tokens, true);
+    const checked = checkedContext(tokens, this.#model.nTokens);
     return this.#client.ask('keepPrefix', { session: this.#id, tokens: checked });
   }
 

@@ -1,10 +1,12 @@
 import { KingletError } from './errors.ts';
+import { checkedObject } from './options.ts';
 
 /**
  * Returns the cosine of two vectors: how similar their directions are, from -1 to 1. For
  * embeddings, this is how similar the texts' meanings are. Returns 0 if a vector has length 0.
  */
 export function similarity(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  for (const vector of [a, b]) checkedObject('a vector', vector);
   if (a.length !== b.length) {
     throw new KingletError(
       'invalid_argument',

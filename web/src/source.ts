@@ -23,7 +23,7 @@ export function atLeastOne<T>([first, ...others]: T[]): [T, ...T[]] {
 
 /** Returns a file's absolute address, the same as in postedSources(). */
 export function sourceUrl(source: string | URL, options: HubOptions = {}): string {
-  const posted = postedAddress(source, options);
+  const posted = postedSource(source, options);
   if (posted.kind === 'url') return posted.url;
   throw new KingletError(
     'invalid_argument',
@@ -38,11 +38,16 @@ function isList(source: ModelSource | readonly ModelSource[]): source is readonl
 /**
  * Returns the source in a form that can be posted to the worker. Buffers become a Blob, which
  * copies them once: transferring would take them from the caller, and cloning a view would send its
- * whole buffer.
+ * whole buffer. `name`: what it is, for errors.
  *
  * @internal
  */
-export function postedSource(source: ModelSource, options: HubOptions): PostedSource {
+export function postedSource(
+  source: ModelSource,
+  options: HubOptions,
+  name = 'the model source',
+): PostedSource {
+  if (source === '') throw new KingletError('invalid_argument', `${name} is empty`);
   if (typeof source === 'string' || source instanceof URL) {
     return postedAddress(source, options);
   }
@@ -53,7 +58,7 @@ export function postedSource(source: ModelSource, options: HubOptions): PostedSo
   if (source instanceof ReadableStream) return { kind: 'stream', stream: source };
   throw new KingletError(
     'invalid_argument',
-    'the model source must be a URL, Blob, File, ArrayBuffer, Uint8Array or ReadableStream',
+    `${name} must be a URL, Blob, File, ArrayBuffer, Uint8Array or ReadableStream`,
   );
 }
 

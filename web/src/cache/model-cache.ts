@@ -1,5 +1,6 @@
 // The cache's public interface.
 import { KingletError, messageOf } from '../errors.ts';
+import { checkedFolder } from '../options.ts';
 import { isNode } from '../runtime.ts';
 import { sourceUrl } from '../source.ts';
 import { splitPaths } from '../split.ts';
@@ -29,13 +30,13 @@ export class ModelCache {
   readonly #folder: string | undefined;
 
   constructor(folder?: string) {
-    if (folder !== undefined && (!isNode || folder === '')) {
+    if (folder !== undefined && !isNode) {
       throw new KingletError(
         'invalid_argument',
         'a folder for the cache can be chosen only in Node',
       );
     }
-    this.#folder = folder;
+    this.#folder = checkedFolder(folder);
   }
 
   /** Returns the cached files, the newest first. */

@@ -2,7 +2,7 @@
 import { KingletError, messageOf } from '../errors.ts';
 import type { ApiAnswer } from '../ask.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { checkedFlag } from '../options.ts';
+import { checkedFlag, checkedModel } from '../options.ts';
 import type { OpenAIOptions } from './types.ts';
 
 /**
@@ -22,13 +22,16 @@ export function createFetch(
   model: Kinglet,
   { trustContent = false }: OpenAIOptions = {},
 ): (input: RequestInfo | URL, init?: RequestInit) => Promise<Response> {
+  checkedModel('the model', model);
   checkedFlag('trustContent', trustContent);
   return async (input, init) => {
     // The signal of a Request made from `init` follows this signal only while the Request is held.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     try {
-      const request = new Request(input, init);
+      // Node knows no page that a path would be relative to.
+      const address = input instanceof Request ? input : new URL(input, 'http://kinglet/');
+      const request = new Request(address, init);
       const { method } = request;
       const path = new URL(request.url).pathname.replace(/(.)\/$/, '$1');
       const body = await request.text();

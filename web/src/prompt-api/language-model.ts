@@ -46,11 +46,12 @@ export function languageModelClass(options: PromptApiOptions): LanguageModelStat
       super(parts);
     }
 
-    static async availability(wanted: LanguageModelCoreOptions = {}): Promise<Availability> {
-      return refusal(wanted) ? 'unavailable' : shared.availability();
+    static async availability(wanted?: LanguageModelCoreOptions): Promise<Availability> {
+      return refusal(wanted ?? {}) ? 'unavailable' : shared.availability();
     }
 
-    static async create(wanted: LanguageModelCreateOptions = {}): Promise<PromptSession> {
+    static async create(options?: LanguageModelCreateOptions): Promise<PromptSession> {
+      const wanted = options ?? {}; // null, too, as in Chrome
       const { signal, tools = [] } = wanted;
       const refused = refusal(wanted);
       if (refused) throw notSupported(refused);

@@ -1,6 +1,7 @@
 // The model that all sessions of a page share. The first session loads it.
 import { ModelCache } from '../cache/model-cache.ts';
 import { Kinglet } from '../kinglet.ts';
+import { checkedObject } from '../options.ts';
 import { sourceUrl } from '../source.ts';
 import type { LoadProgress, ModelSource } from '../types.ts';
 import { abortable } from './abortable.ts';
@@ -25,7 +26,7 @@ export class SharedModel {
   #loading: Loading | undefined;
 
   constructor(options: PromptApiOptions) {
-    this.#options = options;
+    this.#options = checkedObject('the options', options);
     if (isLoaded(options.model)) this.#loaded = options.model;
   }
 
@@ -109,7 +110,7 @@ export class SharedModel {
 }
 
 function isLoaded(model: PromptApiOptions['model']): model is Kinglet {
-  return typeof model === 'object' && 'info' in model;
+  return typeof model === 'object' && (model as object | null) !== null && 'info' in model;
 }
 
 function makesText({ info }: Kinglet): boolean {

@@ -5,6 +5,7 @@ import {
   checkedFilled,
   checkedFlag,
   checkedFolder,
+  checkedModel,
   checkedNumber,
   checkedPooling,
   checkedText,
@@ -103,9 +104,7 @@ export class SearchIndex {
       ...['keep', 'folder', 'onWarning', 'onChange', 'pdfjs'],
     ]);
     const { model, queryPrompt, passagePrompt, pooling } = options;
-    if (!isModel(model)) {
-      throw new KingletError('invalid_argument', 'model must be a loaded model, a Kinglet');
-    }
+    checkedModel('model', model);
     const checkedName = checkedFilled(name, "the index's name");
     checkedFlag('keep', options.keep ?? true);
     checkedFolder(options.folder);
@@ -244,9 +243,7 @@ export class SearchIndex {
     this.#checkOpen();
     const { filter, rerank, signal } = options;
     const hybrid = checkedFlag('hybrid', options.hybrid ?? false);
-    if (rerank !== undefined && !isModel(rerank)) {
-      throw new KingletError('invalid_argument', 'rerank must be a loaded reranker, a Kinglet');
-    }
+    if (rerank !== undefined) checkedModel('rerank', rerank);
     const limit = checkedNumber('limit', options.limit ?? 10, countRule);
     const among = filter && this.documents.filter((one) => kept(filter(one))).map(({ id }) => id);
     const wanted = rerank ? Math.max(rerankedPerHit * limit, leastReranked) : limit;
@@ -437,11 +434,6 @@ function withGuardedCallbacks({
     }
   };
   return { ...options, onWarning: warn, onChange: tell };
-}
-
-/** Not `instanceof`: an application may have the package twice. */
-function isModel(value: Kinglet): boolean {
-  return typeof (value as Partial<Kinglet> | undefined)?.askWorker === 'function';
 }
 
 /** A promise would let every document through. */

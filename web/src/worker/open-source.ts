@@ -109,8 +109,10 @@ async function openFile(url: string): Promise<ByteSource> {
   try {
     const files = await importNode('fs/promises');
     const file = await files.open(new URL(url));
-    const { size } = await file.stat();
+    const stat = await file.stat();
     await file.close();
+    if (stat.isDirectory()) throw new Error('it is a folder');
+    const { size } = stat;
     const { createReadStream, openSync, readSync, closeSync } = await importNode('fs');
     const openAt = (start: number) => {
       const chunks = createReadStream(new URL(url), { start, highWaterMark: 1 << 20 });
