@@ -15,7 +15,8 @@ import type { LoadOptions, ModelEstimate, ModelSource } from './types.ts';
  *
  * A model that does not fit is not an error: see {@link ModelEstimate.problem}.
  *
- * @throws {@link KingletError} `not_gguf`, `network` and others of a source; or the signal's reason.
+ * @throws {@link KingletError} `not_gguf`, `network` and others of a source; `invalid_argument`, also
+ *   for an `nCtx` beyond what the model was trained for; or the signal's reason.
  */
 export async function estimate(
   source: ModelSource | readonly ModelSource[],

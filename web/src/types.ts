@@ -745,8 +745,9 @@ export interface EncodeProgress {
 /** The options of both embed() and rerank(). */
 export interface EncodeOptions {
   /**
-   * Cut texts (in rerank(), documents) that are longer than the model's context, instead of rejecting
-   * with `prompt_too_long`. Default false.
+   * Cut texts (in rerank(), documents) that are longer than the model's context
+   * (`info.contextLength`, whatever the `nCtx` of load()), instead of rejecting with
+   * `prompt_too_long`. Default false.
    */
   truncate?: boolean | undefined;
   /** Called as texts are done. What it throws ends the call. */

@@ -140,7 +140,7 @@ export class SearchIndex {
 
   /**
    * Deletes what is stored of the index of that name, for which no model is needed. Where the index
-   * is open in a page, its documents are removed there, too.
+   * is open in a page, its documents are removed there soon after.
    *
    * @throws KingletError: `cache_unavailable`.
    */

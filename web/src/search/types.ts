@@ -55,7 +55,7 @@ export interface SearchDocument {
 export interface ComputeOptions {
   /** Called as passages are computed. */
   onProgress?: ((progress: EncodeProgress) => void) | undefined;
-  /** If it aborts, documents stay, with the passages that were computed. */
+  /** If it aborts, documents that are stored stay, with the passages that were computed. */
   signal?: AbortSignal | undefined;
 }
 
