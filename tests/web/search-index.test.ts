@@ -1,7 +1,9 @@
 // Search indexes: in Node, where the desktop program reads the same files, and in each browser.
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Kinglet } from 'kinglet';
 import { isText, readText, SearchIndex } from 'kinglet/search';
@@ -366,6 +368,24 @@ describe('an index', () => {
     await expect(SearchIndex.open('', { model })).rejects.toMatchObject({
       message: "the index's name must not be empty",
     });
+  });
+
+  it('is followed by another of the same process, which it does not keep alive', async () => {
+    let nChanges = 0;
+    const one = await open('followed');
+    const other = await open('followed', { onChange: () => nChanges++ });
+    await one.add('a', cats);
+    await expect.poll(() => other.documents.map(({ nPending }) => nPending)).toEqual([0]);
+    await one.remove('a');
+    await expect.poll(() => other.documents).toEqual([]);
+    expect(nChanges).toBeGreaterThan(1);
+    await one.close();
+    const program = `import { Kinglet } from 'kinglet';
+      import { SearchIndex } from 'kinglet/search';
+      const model = await Kinglet.load(${JSON.stringify(fileURLToPath(storyModel))}, { nThreads: 1 });
+      await SearchIndex.open('followed', { model, folder: ${JSON.stringify(folder)} });`;
+    const args = ['--input-type=module', '-e', program];
+    expect(spawnSync(process.execPath, args, { cwd: root, timeout: 20_000 }).status).toBe(0);
   });
 
   it('takes documents of one id from two at once', async () => {

@@ -16,7 +16,7 @@ export interface DocumentStore {
   readonly isKept: boolean;
   /** Whether put() stores anything. */
   readonly isWritable: boolean;
-  /** Called when another tab has written or removed a record. */
+  /** Called when another tab, or in Node this program, has written or removed a record elsewhere. */
   onChange: (change: RecordChange) => void;
   keys(): Promise<string[]>;
   get(key: string): Promise<Uint8Array | undefined>;
@@ -83,6 +83,17 @@ class MemoryStore implements DocumentStore {
   }
 }
 
+/** Connects the stores of an index: of an origin's tabs, and in Node of one program. */
+function channelOf(store: DocumentStore, index: string): BroadcastChannel {
+  const channel = new BroadcastChannel(`kinglet search index ${index}`);
+  channel.onmessage = ({ data }: MessageEvent<RecordChange>) => {
+    store.onChange(data);
+  };
+  // Only Node has this: an open index should not keep a program from ending.
+  (channel as { unref?: () => void }).unref?.();
+  return channel;
+}
+
 /**
  * Returns a name for an index's folder that all systems allow and that stays in the folder around
  * it: "." and ".." do not.
@@ -97,20 +108,22 @@ function fileNameOf(name: string): string {
 class FolderStore implements DocumentStore {
   readonly isKept = true;
   readonly isWritable = true;
-  onChange = () => undefined;
+  onChange: (change: RecordChange) => void = () => undefined;
   readonly #fs: typeof import('node:fs/promises');
   readonly #folder: string;
+  readonly #channel: BroadcastChannel;
 
   private constructor(fs: typeof import('node:fs/promises'), folder: string) {
     this.#fs = fs;
     this.#folder = folder;
+    this.#channel = channelOf(this, folder);
   }
 
   static async open(name: string, folder: string | undefined): Promise<FolderStore> {
     const fs = await importNode('fs/promises');
     const path = `${folder ?? `${await usersFolder()}/search`}/${fileNameOf(name)}`;
     await fs.mkdir(path, { recursive: true });
-    return new FolderStore(fs, path);
+    return new FolderStore(fs, await fs.realpath(path));
   }
 
   async keys(): Promise<string[]> {
@@ -135,16 +148,18 @@ class FolderStore implements DocumentStore {
       await this.#fs.rm(part, { force: true });
       throw failed(error);
     }
+    this.#channel.postMessage({ key, isRemoved: false });
   }
 
-  remove(key: string): Promise<void> {
-    return this.#fs.rm(this.#path(key), { force: true }).catch((error: unknown) => {
+  async remove(key: string): Promise<void> {
+    await this.#fs.rm(this.#path(key), { force: true }).catch((error: unknown) => {
       throw failed(error);
     });
+    this.#channel.postMessage({ key, isRemoved: true });
   }
 
   close(): void {
-    // No file stays open.
+    this.#channel.close();
   }
 
   #path(key: string): string {
@@ -165,10 +180,7 @@ class DatabaseStore implements DocumentStore {
   private constructor(name: string, database: IDBDatabase) {
     this.#name = name;
     this.#database = database;
-    this.#channel = new BroadcastChannel(`kinglet search index ${name}`);
-    this.#channel.onmessage = ({ data }: MessageEvent<RecordChange>) => {
-      this.onChange(data);
-    };
+    this.#channel = channelOf(this, name);
   }
 
   static async open(name: string): Promise<DatabaseStore> {
@@ -190,21 +202,17 @@ class DatabaseStore implements DocumentStore {
 
   async put(key: string, record: Uint8Array): Promise<void> {
     await this.#write((records) => records.put(record, [this.#name, key]));
-    this.#post({ key, isRemoved: false });
+    this.#channel.postMessage({ key, isRemoved: false });
   }
 
   async remove(key: string): Promise<void> {
     await this.#write((records) => records.delete([this.#name, key]));
-    this.#post({ key, isRemoved: true });
+    this.#channel.postMessage({ key, isRemoved: true });
   }
 
   close(): void {
     this.#channel.close();
     this.#database.close();
-  }
-
-  #post(change: RecordChange): void {
-    this.#channel.postMessage(change);
   }
 
   #records(mode: IDBTransactionMode): IDBObjectStore {

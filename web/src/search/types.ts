@@ -26,7 +26,10 @@ export interface SearchIndexOptions extends ReadTextOptions {
    * browser that refuses storage, so that the index is not kept, or an error that `onChange` threw.
    */
   onWarning?: ((message: string) => void) | undefined;
-  /** Called when documents were added, changed or removed, in this tab or another, after open(). */
+  /**
+   * Called when documents were added, changed or removed, in this tab or another, after open(). In
+   * Node, other processes go unnoticed.
+   */
   onChange?: (() => void) | undefined;
 }
 
