@@ -39,7 +39,10 @@ export async function prepare(given) {
     throw new Error('--system or --messages is missing');
   }
   const messages = [
-    ...(values.system ? [{ role: 'system', content: readFileSync(values.system, 'utf8') }] : []),
+    // Without the ends of lines at its end, as a shell's $(cat FILE).
+    ...(values.system
+      ? [{ role: 'system', content: readFileSync(values.system, 'utf8').replace(/\n+$/, '') }]
+      : []),
     ...(values.messages ? messagesIn(values.messages) : []),
   ];
   const warn = ({ message }) => console.error(`kinglet: ${message}`);

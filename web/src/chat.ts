@@ -153,8 +153,8 @@ export class Chat {
   };
 
   /**
-   * Goes on with another conversation. Stops the answer that is being written. What is no list of
-   * messages leaves the conversation as it is.
+   * Goes on with another conversation. Stops the answer that is being written. If `messages` is not a
+   * list of messages, the conversation stays as it is.
    */
   readonly restore = (messages: readonly ChatMessage[]): void => {
     const error = faultOf(messages);
