@@ -141,7 +141,7 @@ describe('the result of a tool', () => {
     }
   });
 
-  it('is refused for what is no call', () => {
+  it('refuses what is not a call', () => {
     for (const wrong of ['x', {}, 5, undefined] as never[]) {
       expect(() => toolResult(wrong, 1)).toThrow(/^the call/);
     }

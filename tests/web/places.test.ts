@@ -215,7 +215,7 @@ describe('a worker of the page’s making', () => {
     expect(await visit(await site(), 'broken factory')).toEqual(unavailable('no such thing'));
   });
 
-  it('is refused where it is none, or not a new one', async () => {
+  it('is refused if it is not a worker, or not a new one', async () => {
     const refused = (found: string) => `the function worker must return a new Worker, not ${found}`;
     expect(await visit(await site(), 'wrong factories')).toEqual([
       ...[refused('null'), refused('an object (Object)'), refused('an object (Promise)')],

@@ -2,7 +2,6 @@
 // typed, so values that JavaScript allows (a string, NaN, 2.5 tokens) must be refused here.
 import { isConversation } from './conversation.ts';
 import { KingletError, messageOf } from './errors.ts';
-import type { Kinglet } from './kinglet.ts';
 import type {
   Conversation,
   GenerateNumbers,
@@ -470,9 +469,9 @@ export function checkedPositions(nPositions: unknown): number {
 }
 
 /** Not `instanceof`: an application may have the package twice. */
-export function checkedModel(name: string, model: Kinglet): Kinglet {
-  if (typeof (model as Partial<Kinglet> | null | undefined)?.countTokens === 'function')
-    return model;
+export function checkModel(name: string, model: unknown): void {
+  const { countTokens } = (model ?? {}) as { countTokens?: unknown };
+  if (typeof countTokens === 'function') return;
   const message = `${name} must be a loaded model, a Kinglet, not ${shown(model)}`;
   throw new KingletError('invalid_argument', message);
 }

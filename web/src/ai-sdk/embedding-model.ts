@@ -1,6 +1,6 @@
 import type { EmbeddingModelV3 } from '@ai-sdk/provider';
 import type { Kinglet } from '../kinglet.ts';
-import { checkedModel } from '../options.ts';
+import { checkModel } from '../options.ts';
 import type { EmbedOptions } from '../types.ts';
 
 /** Options of {@link Kinglet.embed}. */
@@ -11,7 +11,7 @@ export type EmbeddingSettings = Pick<
 
 /** Returns a model for `embed` and `embedMany` of the AI SDK. */
 export function embeddingModel(model: Kinglet, settings: EmbeddingSettings = {}): EmbeddingModelV3 {
-  checkedModel('the model', model);
+  checkModel('the model', model);
   return {
     ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },
     maxEmbeddingsPerCall: Infinity,

@@ -1,10 +1,10 @@
 import type { RerankingModelV3 } from '@ai-sdk/provider';
 import type { Kinglet } from '../kinglet.ts';
-import { checkedModel } from '../options.ts';
+import { checkModel } from '../options.ts';
 
 /** Returns a model for `rerank` of the AI SDK. It reads documents that are objects as JSON. */
 export function rerankingModel(model: Kinglet): RerankingModelV3 {
-  checkedModel('the model', model);
+  checkModel('the model', model);
   return {
     ...{ specificationVersion: 'v3', provider: 'kinglet', modelId: model.info.name },
     async doRerank({ query, documents, topN, abortSignal: signal }) {

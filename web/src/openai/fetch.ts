@@ -2,7 +2,7 @@
 import { KingletError, messageOf } from '../errors.ts';
 import type { ApiAnswer } from '../ask.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { checkedFlag, checkedModel } from '../options.ts';
+import { checkedFlag, checkModel } from '../options.ts';
 import type { OpenAIOptions } from './types.ts';
 
 /**
@@ -22,7 +22,7 @@ export function createFetch(
   model: Kinglet,
   { trustContent = false }: OpenAIOptions = {},
 ): (input: RequestInfo | URL, init?: RequestInit) => Promise<Response> {
-  checkedModel('the model', model);
+  checkModel('the model', model);
   checkedFlag('trustContent', trustContent);
   return async (input, init) => {
     // The signal of a Request made from `init` follows this signal only while the Request is held.

@@ -1,4 +1,4 @@
-import { checkedFlag, checkedModel, checkSignal, jsonOf } from '../options.ts';
+import { checkedFlag, checkModel, checkSignal, jsonOf } from '../options.ts';
 import type { Kinglet } from '../kinglet.ts';
 import { AnswerStream, controllerOf, errorOf } from './answer-stream.ts';
 import type { ErrorBody } from './answer-stream.ts';
@@ -23,7 +23,7 @@ export type * from './types.ts';
  * that needs something unsupported rejects with `invalid_argument`: unsupported parts are never ignored.
  */
 export function openAI(model: Kinglet, { trustContent = false }: OpenAIOptions = {}): OpenAI {
-  checkedModel('the model', model);
+  checkModel('the model', model);
   const at = (path: string) => ({
     create: async (params: object, options: RequestOptions = {}): Promise<unknown> => {
       checkSignal(options.signal ?? undefined);

@@ -5,7 +5,7 @@ import {
   checkedFilled,
   checkedFlag,
   checkedFolder,
-  checkedModel,
+  checkModel,
   checkedNumber,
   checkedPooling,
   checkedText,
@@ -104,7 +104,7 @@ export class SearchIndex {
       ...['keep', 'folder', 'onWarning', 'onChange', 'pdfjs'],
     ]);
     const { model, queryPrompt, passagePrompt, pooling } = options;
-    checkedModel('model', model);
+    checkModel('model', model);
     const checkedName = checkedFilled(name, "the index's name");
     checkedFlag('keep', options.keep ?? true);
     checkedFolder(options.folder);
@@ -243,7 +243,7 @@ export class SearchIndex {
     this.#checkOpen();
     const { filter, rerank, signal } = options;
     const hybrid = checkedFlag('hybrid', options.hybrid ?? false);
-    if (rerank !== undefined) checkedModel('rerank', rerank);
+    if (rerank !== undefined) checkModel('rerank', rerank);
     const limit = checkedNumber('limit', options.limit ?? 10, countRule);
     const among = filter && this.documents.filter((one) => kept(filter(one))).map(({ id }) => id);
     const wanted = rerank ? Math.max(rerankedPerHit * limit, leastReranked) : limit;
