@@ -331,14 +331,16 @@ describe('while pictures are read', () => {
       }).observe(document.body, { childList: true, characterData: true, subtree: true });
     });
     const seen = () => page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen);
-    await choose(page, [png('one.png', 90, 64)]);
-    await drafts(page).waitFor();
-    await ask(page, 'What is this?');
-    const first = await seen();
-    expect(first[0]).toMatch(/^Reading the picture: \d of \d+$/);
-    expect(await page.locator('.looking').textContent()).toBe('');
+    // A picture that is read within a frame shows no progress.
+    for (let i = 0; (await seen()).length === 0 && i < 20; ++i) {
+      await choose(page, [png('one.png', 90 + i, 64)]);
+      await drafts(page).waitFor();
+      await ask(page, 'What is this?');
+      expect(await page.locator('.looking').textContent()).toBe('');
+      await page.locator('#new').click();
+    }
+    expect((await seen())[0]).toMatch(/^Reading the picture: \d of \d+$/);
 
-    await page.locator('#new').click();
     const many = Array.from({ length: 30 }, (_, i) => png(`${String(i)}.png`, 90 + i, 64));
     await choose(page, many);
     await drafts(page).nth(29).waitFor();
