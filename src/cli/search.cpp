@@ -94,7 +94,7 @@ Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
       if (it->is_directory(unknown)) it.disable_recursion_pending();
     } else if (it->is_directory(unknown)) {
       std::error_code denied;
-      fs::directory_iterator(it->path(), denied);
+      const fs::directory_iterator opened(it->path(), denied);
       if (denied) report_left_out(id, cat("it cannot be read: ", denied.message()));
     } else if (it->is_regular_file(unknown)) {
       if (find_ill_formed(id) != std::string::npos) {
