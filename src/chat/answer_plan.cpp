@@ -33,8 +33,9 @@ Error useless_grammar(const AnswerDemands& demands, const Error& reason) {
     return {ErrorCode::invalid_argument,
             "the tools: no arguments are valid: each value would contain another one, without end"};
   }
-  return {ErrorCode::invalid_argument, cat("the tools: their schemas are too large together; ",
-                                           largest_part_of_schema(demands.tools))};
+  return {ErrorCode::invalid_argument,
+          cat("the tools: all ", demands.tools.as_array().size(), " are too large together; ",
+              largest_part_of_schema(demands.tools))};
 }
 
 Result<SharedGrammar> grammar_of(const AnswerDemands& demands, const AnswerPlan& plan,

@@ -65,7 +65,9 @@ Result<Grammar> grammar_of_calls(const CallRules& given, bool is_thinking) {
   }
   const Expression id = repeat(one_of({{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}), 9, 9);
   std::vector<Expression> calls;
-  for (size_t i = 0; i < given.known.size(); ++i) {
+  // What is too large already is refused, so the other tools need not be compiled.
+  uint64_t n_steps = 0;
+  for (size_t i = 0; i < given.known.size() && n_steps <= kMaxGrammarSteps; ++i) {
     if (given.options.cancellation.requested()) return Error{ErrorCode::cancelled, "cancelled"};
     KINGLET_ASSIGN(
         const Expression arguments,
@@ -75,6 +77,7 @@ Result<Grammar> grammar_of_calls(const CallRules& given, bool is_thinking) {
         pieces.id_mark.empty() ? Expression() : sequence({piece_of(pieces.id_mark), id});
     calls.push_back(sequence({literal(name.substr(1, name.size() - 2)), marked_id,
                               piece_of(pieces.name_end), arguments}));
+    n_steps += calls.back().n_steps();
   }
   Expression call = rules.add(alternatives(calls));
   if (!pieces.id_member.empty()) {

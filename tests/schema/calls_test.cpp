@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "base/format.h"
+#include "errors.h"
 #include "schema/schema_case.h"
 #include "session/constraint.h"
 #include "text/answer/answer_reader.h"
@@ -320,12 +321,19 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Bool()),
     name_of_case);
 
+Result<Grammar> calls_of_all(const Family& family, const Json::Array& functions) {
+  Json::Array tools;
+  std::vector<KnownTool> known;
+  for (const Json& function : functions) {
+    tools.push_back({{"type", "function"}, {"function", function}});
+    known.push_back({.name = *function.find_string("name")});
+  }
+  return grammar_of_calls({Json(std::move(tools)), known, family.format(), family.marks()}, false);
+}
+
 // The grammar of calls of one tool.
 Result<Grammar> calls_of(const char* family, const Json& function, bool has_tokens = false) {
-  const Family one(family, has_tokens);
-  const Json tools = Json::Array{{{"type", "function"}, {"function", function}}};
-  const std::vector<KnownTool> known = {{.name = *function.find_string("name")}};
-  return grammar_of_calls({tools, known, one.format(), one.marks()}, false);
+  return calls_of_all(Family(family, has_tokens), {function});
 }
 
 std::string message_of(const char* family, const Json& function) {
@@ -336,6 +344,16 @@ std::string message_of(const char* family, const Json& function) {
 Json with_properties(std::string_view properties) {
   return {{"name", "f"},
           {"parameters", json_of(cat(R"({"type":"object","properties":)", properties, "}"))}};
+}
+
+TEST(SchemaCalls, OfTooManyToolsAreRefused) {
+  const auto named = [](size_t i) { return Json{{"name", cat("f", i, std::string(4000, 'x'))}}; };
+  const Family family("hermes", false);
+  Json::Array functions;
+  for (size_t i = 0; i < 300; ++i) functions.push_back(named(i));
+  expect_error(calls_of_all(family, functions), ErrorCode::invalid_grammar,
+               "a rule of the schema's grammar makes the grammar too large: more than "
+               "1048576 steps");
 }
 
 TEST(SchemaCalls, TakeMarksAsTokensWhereThereAreSuch) {
