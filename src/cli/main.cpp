@@ -514,35 +514,47 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return meant.empty() ? cat(lists, " lists them") : cat("did you mean ", meant, "?");
 }
 
-// Explains the first argument that is neither a command nor an option of its command. Empty if
-// there is none.
-std::string explain_unknown_word(const CLI::App& app) {
+// Returns what is wrong with the arguments. The first one that is neither a command nor an option
+// of its command explains what CLI11 noticed.
+std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  for (std::string word : command.remaining()) {
-    const bool is_option = word.size() > 1 && word.starts_with('-');
-    if (!is_option && !chosen.empty()) continue;
-    std::vector<std::string> known;
-    if (is_option) {
-      word.resize(std::min(word.size(), word.find('=')));
-      for (const CLI::Option* option : options_of(command)) {
-        for (const std::string& spelling : spellings(*option)) known.push_back(spelling);
-      }
-    } else {
-      for (const CLI::App* other : commands_of(app)) known.push_back(other->get_name());
+  const std::string name = chosen.empty() ? "kinglet" : "kinglet " + command.get_name();
+  const std::string help = name + " --help";
+  const auto remaining = command.remaining();
+  if (remaining.empty()) return cat(error.what(), "; see ", help);
+  std::string word = remaining.front();
+  std::vector<std::string> known;
+  if (word.size() > 1 && word.starts_with('-')) {
+    word.resize(std::min(word.size(), word.find('=')));
+    for (const CLI::Option* option : options_of(command)) {
+      for (const std::string& spelling : spellings(*option)) known.push_back(spelling);
     }
-    if (!is_option && (is_gguf_name(word) || is_hub_address(word))) {
-      return cat("a model is given with -m: kinglet chat -m ", word);
-    }
-    const std::string name = chosen.empty() ? "kinglet" : "kinglet " + command.get_name();
-    return cat(name, " has no ", is_option ? "option " : "command ", in_quotes(word), "; ",
-               did_you_mean(word, known, name + " --help"));
+    return cat(name, " has no option ", in_quotes(word), "; ", did_you_mean(word, known, help));
   }
-  return {};
+  if (!chosen.empty()) {
+    return cat(name, " does not take the argument ", in_quotes(word), "; see ", help);
+  }
+  if (is_gguf_name(word) || is_hub_address(word)) {
+    return cat("a model is given with -m: kinglet chat -m ", word);
+  }
+  for (const CLI::App* other : commands_of(app)) known.push_back(other->get_name());
+  return cat(name, " has no command ", in_quotes(word), "; ", did_you_mean(word, known, help));
 }
 
-// Refuses empty values, except of texts.
-void refuse_empty_values(CLI::App& app) {
+// CLI11 itself says of a value that is not a number only that it could not convert it.
+template <class Number>
+CLI::Validator reads_as(const char* wanted) {
+  const auto check = [wanted](std::string& value) {
+    Number number{};
+    const bool is_read = CLI::detail::lexical_cast(value, number);
+    return is_read ? std::string() : cat(in_quotes(value), " is not ", wanted);
+  };
+  return {check, ""};
+}
+
+// Refuses values of numbers that are not numbers, and empty values, except of texts.
+void check_values(CLI::App& app) {
   constexpr std::string_view kTexts[] = {"--system",
                                          "--prompt",
                                          "--text",
@@ -560,6 +572,12 @@ void refuse_empty_values(CLI::App& app) {
     for (CLI::Option* option : command->get_options([](CLI::Option*) { return true; })) {
       const bool has_value = option->get_items_expected_max() > 0;
       if (has_value && !is_among(option->get_name(), kTexts)) option->check(kFilled);
+      const std::string type = option->get_type_name();
+      if (type.starts_with("FLOAT")) option->check(reads_as<double>("a number"));
+      if (type.starts_with("INT")) option->check(reads_as<int64_t>("a whole number"));
+      if (type.starts_with("UINT")) {
+        option->check(reads_as<uint64_t>("a whole number of at least 0"));
+      }
     }
   }
 }
@@ -604,17 +622,16 @@ int run(int argc, char** argv) {
   add_model_commands(program);
   add_completions(program);
   add_manual(program);
-  refuse_empty_values(program.app);
+  check_values(program.app);
 
   try {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const std::string unknown = explain_unknown_word(program.app);
-    if (error.get_exit_code() != 0 && !unknown.empty()) {
-      report(unknown);
+    if (error.get_exit_code() != 0) {
+      report(explain(error, program.app));
       return 1;
     }
-    if (program.app.exit(error) != 0) return 1;
+    program.app.exit(error);  // prints the help or the version
     program.action = [] { return Status(); };
   }
   Status status = program.action();

@@ -708,6 +708,9 @@ describe('the command line', () => {
     [['chat', '-m', 'x', '--tmep=0.5'], /chat has no option "--tmep"; did you mean --temp\?/],
     [['list', '--all'], /list has no option "--all"; kinglet list --help lists them/],
     [['model.gguf'], /a model is given with -m: kinglet chat -m model\.gguf/],
+    [['chat', '-m', 'x', 'hello'], /chat does not take the argument "hello"; see kinglet chat --help/],
+    [['generate', '-m', 'x', '--temp', 'abc'], /--temp: "abc" is not a number/],
+    [['generate', '-m', 'x', '--top-k', '1.5'], /--top-k: "1\.5" is not a whole number/],
   ])('says what was meant by %j', (args, message) => {
     expectFailure(args, message);
   });
