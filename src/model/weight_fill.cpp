@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/hash.h"
 #include "kernels/packing.h"
+#include "model/embedding_table.h"
 #include "tensor/finite.h"
 
 namespace kinglet {
@@ -15,10 +16,15 @@ namespace {
 // second-level cache between checking and packing.
 constexpr size_t kPartBytes = size_t{1} << 17;
 
-// How many rows of a table are hashed, about.
+// How many rows of a large table are hashed, about: to read all of them would cost what leaving the
+// table in its file saves.
 constexpr size_t kSampledRows = 64;
 
-size_t sample_step(size_t n_rows) { return std::max<size_t>(n_rows / kSampledRows, 1); }
+// Every row of a table whose index is a multiple of this is hashed.
+size_t sample_step(size_t n_rows, size_t row_bytes) {
+  const bool is_large = uint64_t{n_rows} * row_bytes >= kLargeTableBytes;
+  return is_large ? std::max<size_t>(n_rows / kSampledRows, 1) : 1;
+}
 
 // The hashes of rows are added, in any order, so each depends on where its row belongs: `begin` is
 // the offset of its first byte in the tensor.
@@ -43,8 +49,9 @@ void WeightFill::add(const TensorView& tensor, const std::byte* rows, const Pack
 
 void WeightFill::add_table(const TensorView& tensor, const PackedMatrix& form) {
   add(tensor, tensor.bytes.data(), form);
-  matrices_.back().hash_step = sample_step(form.n_rows);
-  matrices_.back().is_table = true;
+  Matrix& table = matrices_.back();
+  table.hash_step = sample_step(form.n_rows, table.row_bytes());
+  table.is_table = true;
 }
 
 void WeightFill::sort() {
@@ -140,11 +147,18 @@ Status WeightFill::finish() {
 }
 
 Status WeightFill::hash_stored(const StoredRows& rows) {
-  std::vector<std::byte> row(rows.row_bytes);
-  for (size_t i = 0; i < rows.n_rows; i += sample_step(rows.n_rows)) {
+  const uint64_t name = hash_text(rows.name);
+  const size_t step = sample_step(rows.n_rows, rows.row_bytes);
+  const size_t n_together = step > 1 ? 1 : std::max<size_t>(kPartBytes / rows.row_bytes, 1);
+  std::vector<std::byte> bytes(n_together * rows.row_bytes);
+  for (size_t i = 0; i < rows.n_rows; i += step * n_together) {
+    const size_t n = std::min(n_together, rows.n_rows - i);
+    const std::span<std::byte> read(bytes.data(), n * rows.row_bytes);
     const uint64_t begin = uint64_t{i} * rows.row_bytes;
-    KINGLET_TRY(rows.tensor.file->read(rows.tensor.offset + begin, row));
-    hash_ += hash_row(hash_text(rows.name), begin, row);
+    KINGLET_TRY(rows.tensor.file->read(rows.tensor.offset + begin, read));
+    for (size_t at = 0; at < read.size(); at += rows.row_bytes) {
+      hash_ += hash_row(name, begin + at, read.subspan(at, rows.row_bytes));
+    }
   }
   return {};
 }

@@ -40,8 +40,8 @@ class WeightFill {
   // see packed_form(). The bytes need not have arrived.
   void add(const TensorView& tensor, const std::byte* rows, const PackedMatrix& form);
 
-  // The same for a matrix that could also stay in its file: only a sample of its rows is hashed, so
-  // that the hash is the same in both cases.
+  // The same for a matrix that could also stay in its file. Of a large one only a sample of its rows
+  // is hashed, in both cases, so that the hash is the same.
   void add_table(const TensorView& tensor, const PackedMatrix& form);
   void add_table(const StoredRows& rows) { stored_.push_back(rows); }
 
@@ -78,7 +78,8 @@ class WeightFill {
   // names the first tensor that contains NaN or infinity; io (a table in its file).
   Status finish();
 
-  // After finish(): a hash of all weights, as the file has them. It is the same for all kernels.
+  // After finish(): a hash of all weights, except for most rows of large tables, as the file has
+  // them. It is the same for all kernels.
   uint64_t hash() const { return hash_; }
 
  private:

@@ -22,6 +22,7 @@
 #include "model/encode.h"
 #include "model/runner.h"
 #include "model/tiny_model.h"
+#include "model/weight_fill.h"
 #include "session/language_model.h"
 
 namespace kinglet {
@@ -147,6 +148,54 @@ TEST(EmbeddingTable, OfACodebookTypeGivesTheSameLogitsBitByBit) {
       EXPECT_EQ(runner->model.identity(0), expected->model.identity(0)) << kernels->name;
     }
   }
+}
+
+TEST(EmbeddingTable, EveryRowIsPartOfTheIdentity) {
+  const Bytes original = read_fixture("encoder/bert.gguf");
+  const auto identity_of = [](const Bytes& bytes, StoredChoice choice) {
+    auto file = load(std::make_shared<MemoryFile>(bytes), choice);
+    EXPECT_TRUE(file.ok());
+    return Model::load(std::move(file.value()), scalar_kernels()).value().identity(0);
+  };
+  const GgufFile file = std::move(load_gguf(original).value());
+  const TensorInfo& table = embedding_of(file.header());
+  const size_t row_bytes = dtype_info(table.type).row_bytes(static_cast<size_t>(table.shape[0]));
+  const uint64_t expected = identity_of(original, kAll);
+  for (const size_t row : {size_t{1}, size_t{77}, static_cast<size_t>(table.shape[1]) - 1}) {
+    Bytes changed = original;
+    const uint64_t begin = file.header().data_offset + table.offset;
+    changed[static_cast<size_t>(begin) + row * row_bytes] ^= std::byte{1};
+    const uint64_t identity = identity_of(changed, kAll);
+    EXPECT_NE(identity, expected) << row;
+    EXPECT_EQ(identity_of(changed, {}), identity) << row;
+  }
+}
+
+// Of a large table in its file, a sample of rows is read; of a smaller one all, in large pieces.
+TEST(EmbeddingTable, IsReadWholeForTheIdentityUnlessItIsLarge) {
+  class Zeros final : public RandomAccessFile {
+   public:
+    Status read(uint64_t, std::span<std::byte> bytes) const override {
+      ++n_reads;
+      n_bytes += bytes.size();
+      std::fill(bytes.begin(), bytes.end(), std::byte{});
+      return {};
+    }
+    mutable size_t n_reads = 0;
+    mutable uint64_t n_bytes = 0;
+  };
+  constexpr size_t kRowBytes = 1024;
+  const auto reading_of = [](size_t n_rows) {
+    const Zeros file;
+    WeightFill fill;
+    fill.add_table({"table", {&file, 0}, n_rows, kRowBytes});
+    EXPECT_TRUE(fill.finish().ok());
+    return std::pair(file.n_reads, file.n_bytes);
+  };
+  constexpr size_t kLargeRows = kLargeTableBytes / kRowBytes;
+  EXPECT_EQ(reading_of(kLargeRows), std::pair(size_t{64}, uint64_t{64} * kRowBytes));
+  EXPECT_EQ(reading_of(kLargeRows - 1),
+            std::pair(size_t{512}, uint64_t{kLargeRows - 1} * kRowBytes));
 }
 
 TEST(EmbeddingTable, EncodersReadTheirsFromTheFileToo) {
