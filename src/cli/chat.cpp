@@ -200,7 +200,6 @@ class Dialogue {
       return {};
     }
     KINGLET_ASSIGN(const std::string text, read_text_file(argument));
-    KINGLET_TRY(check_utf8("file", text));
     if (name == "/load") return load(text);
     attached_ += text + "\n\n";
     return {};
@@ -273,7 +272,6 @@ void introduce(const Run& run, const std::string& path) {
 }  // namespace
 
 Status chat(ChatOptions options) {
-  KINGLET_TRY(check_utf8("system message", options.system));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   choose_sampling(run->loaded.model, options.sampling, options.generation.sampler);
   KINGLET_ASSIGN(ChatLayout layout,
@@ -310,6 +308,7 @@ Status prompt(const PromptOptions& options) {
   KINGLET_ASSIGN(const ChatLayout layout, choose_layout(file.header(), tokenizer->vocabulary(),
                                                         options.format, options.chat_template));
   const std::string input = read_input();
+  KINGLET_TRY(check_utf8("text", input));
   Json messages = opening(options.system);
   std::string_view role = "user";
   for (const std::string_view content : split_at_nul(input)) {

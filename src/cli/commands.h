@@ -77,7 +77,8 @@ struct PrepareOptions {
   std::string system;         // path of a text file, the system message; "": none
   std::string messages;       // path of a JSON file: a list of messages; "": none
   std::string tools;          // path of a JSON file: a list of tools as in OpenAI's API; "": none
-  std::string chat_template;  // path of a Jinja file, used instead of the model's
+  std::string format;         // a built-in chat format; "": the file's template
+  std::string chat_template;  // path of a Jinja file, used instead of both
   std::string output;
 };
 

@@ -88,7 +88,6 @@ Result<std::vector<LabelledText>> read_examples(const std::vector<std::string>& 
       return Error{ErrorCode::invalid_argument,
                    cat("--example: found ", in_quotes(example), ", expected LABEL=TEXT")};
     }
-    KINGLET_TRY(check_utf8("--example", example));
     examples.push_back({example.substr(end + 1), example.substr(0, end)});
   }
   return examples;
@@ -142,7 +141,6 @@ Status rerank(const RerankOptions& options) {
   }
   KINGLET_ASSIGN(const auto run, start_encoder(options.encoder));
   KINGLET_TRY(check_ranks(run->loaded.model.config()));
-  KINGLET_TRY(check_utf8("query", options.query));
   return encode(
       *run, options.encoder, {.pooling = Pooling::rank},
       [&](const std::string& line) {
@@ -160,8 +158,6 @@ Status classify(const ClassifyOptions& options) {
                         .instruction = options.instruction,
                         .examples = {},
                         .per_token = options.per_token};
-  for (const std::string& label : options.labels) KINGLET_TRY(check_utf8("--label", label));
-  KINGLET_TRY(check_utf8("--instruction", options.instruction));
   KINGLET_ASSIGN(wanted.examples, read_examples(options.examples));
   std::string source;
   if (!options.chat_template.empty()) {

@@ -96,7 +96,6 @@ Result<AnswerPlan> plan(const GenerateOptions& options, const Tokenizer& tokeniz
 }  // namespace
 
 Status generate(GenerateOptions options) {
-  KINGLET_TRY(check_utf8("prompt", options.prompt));
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   KINGLET_ASSIGN(const AnswerPlan answer_plan, plan(options, *run->loaded.tokenizer));
   for (const std::string& warning : answer_plan.warnings) report(warning);

@@ -7,6 +7,7 @@
 
 #include "base/file_access.h"
 #include "base/format.h"
+#include "base/in_quotes.h"
 #include "base/utf8.h"
 
 namespace kinglet::cli {
@@ -40,7 +41,7 @@ std::optional<std::string> read_input_line() {
   return line;
 }
 
-Result<std::string> read_text_file(const std::string& path) {
+Result<std::string> read_file(const std::string& path) {
   std::FILE* file = open_file(path, "rb");
   if (file == nullptr) {
     const int reason = errno;
@@ -56,6 +57,12 @@ Result<std::string> read_text_file(const std::string& path) {
   if (text.size() > kMostBytes) {
     return Error{ErrorCode::invalid_argument, cat(path, " has more than ", kMostBytes, " bytes")};
   }
+  return text;
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  KINGLET_ASSIGN(std::string text, read_file(path));
+  KINGLET_TRY(check_utf8(cat("file ", in_quotes(path)), text));
   return text;
 }
 

@@ -20,6 +20,7 @@
 #include "chat/conversation_prompt.h"
 #include "cli/commands.h"
 #include "cli/hub.h"
+#include "cli/input.h"
 #include "cli/manual.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
@@ -190,13 +191,19 @@ CLI::Option* add_answer_options(CLI::App& command, AnswerOptions& options) {
   return schema;
 }
 
+// Adds the options of commands that may choose another template than the model's.
+template <class Options>
+void add_layout_options(CLI::App& command, Options& options) {
+  command.add_option("--format", options.format,
+                     "Name of a built-in chat format (default: the file's template)");
+  add_chat_template(command, options.chat_template)->excludes("--format");
+}
+
 // Adds the options of commands that render a conversation.
 template <class Options>
 void add_chat_options(CLI::App& command, Options& options) {
   command.add_option("--system", options.system, "System message");
-  command.add_option("--format", options.format,
-                     "Name of a built-in chat format (default: the file's template)");
-  add_chat_template(command, options.chat_template)->excludes("--format");
+  add_layout_options(command, options);
   command.add_flag("--thinking,!--no-thinking", options.thinking,
                    "Whether models that can think before the answer do so");
 }
@@ -281,7 +288,7 @@ void add_prepare(Program& program) {
   command.add_option("--messages", options.messages, "JSON file with a list of messages");
   command.add_option("--tools", options.tools,
                      "JSON file with a list of tools, as in OpenAI's API");
-  add_chat_template(command, options.chat_template);
+  add_layout_options(command, options);
   command.add_option("-o,--output", options.output, "The file to write: NAME.kprompt")->required();
 }
 
@@ -542,6 +549,14 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   return cat(name, " has no command ", in_quotes(word), "; ", did_you_mean(word, known, help));
 }
 
+// A model would read another encoding as noise.
+const CLI::Validator kUtf8(
+    [](std::string& value) {
+      const Status status = check_utf8("value", value);
+      return status.ok() ? std::string() : status.error().message;
+    },
+    "");
+
 // CLI11 itself says of a value that is not a number only that it could not convert it.
 template <class Number>
 CLI::Validator reads_as(const char* wanted) {
@@ -553,7 +568,8 @@ CLI::Validator reads_as(const char* wanted) {
   return {check, ""};
 }
 
-// Refuses values of numbers that are not numbers, and empty values, except of texts.
+// Refuses values of numbers that are not numbers, texts that are not UTF-8, and other values that
+// are empty.
 void check_values(CLI::App& app) {
   constexpr std::string_view kTexts[] = {"--system",
                                          "--prompt",
@@ -571,7 +587,7 @@ void check_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options([](CLI::Option*) { return true; })) {
       const bool has_value = option->get_items_expected_max() > 0;
-      if (has_value && !is_among(option->get_name(), kTexts)) option->check(kFilled);
+      if (has_value) option->check(is_among(option->get_name(), kTexts) ? kUtf8 : kFilled);
       const std::string type = option->get_type_name();
       if (type.starts_with("FLOAT")) option->check(reads_as<double>("a number"));
       if (type.starts_with("INT")) option->check(reads_as<int64_t>("a whole number"));

@@ -264,7 +264,7 @@ Result<Picture> decode_picture(const std::string& name, std::string_view, const 
 #endif
 
 Result<Picture> read_picture(const std::string& path, const PictureLimits& limits) {
-  const auto file = read_text_file(path);
+  const auto file = read_file(path);
   if (!file.ok()) return file.error();
   return decode_picture(path, file.value(), limits);
 }

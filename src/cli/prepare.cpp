@@ -59,8 +59,8 @@ Status prepare(const PrepareOptions& options) {
   KINGLET_ASSIGN(const auto run, start_run(options.run));
   Session& session = *run->session;
   KINGLET_ASSIGN(const ChatLayout layout,
-                 choose_layout(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(), "",
-                               options.chat_template));
+                 choose_layout(run->loaded.model.header(), run->loaded.tokenizer->vocabulary(),
+                               options.format, options.chat_template));
   const openai::ServedModel model(run->loaded, layout, {.name = {}, .n_ctx = session.n_ctx()});
   // What two conversations have in common that go on differently.
   KINGLET_ASSIGN(std::vector<TokenId> prompt, prompt_of(request, "1", model));

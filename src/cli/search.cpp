@@ -57,7 +57,7 @@ Result<StoredIndex> open_index(const IndexOptions& options) {
     return StoredIndex{std::move(run), std::move(index)};
   KINGLET_ASSIGN(const auto paths, files_with_extension(to_path(options.index), kRecordExtension));
   for (const fs::path& path : paths) {
-    KINGLET_ASSIGN(const std::string record, read_text_file(to_utf8(path)));
+    KINGLET_ASSIGN(const std::string record, read_file(to_utf8(path)));
     const auto loaded = index.load(std::as_bytes(std::span(record.data(), record.size())));
     if (!loaded.ok()) {
       report(cat(in_quotes(to_utf8(path)), " is ignored: ", loaded.error().message));
@@ -135,7 +135,7 @@ Status index(const IndexOptions& options) {
   ProgressBar bar("Indexing");
   size_t n_changed = 0;
   for (const auto& [id, path] : files) {
-    auto read = read_text_file(to_utf8(path));
+    auto read = read_file(to_utf8(path));
     if (!read.ok()) {
       report_left_out(id, read.error().message);
       continue;
@@ -176,8 +176,10 @@ Status search(const SearchCommandOptions& options) {
     return Error{ErrorCode::io, cat("there is no index in ", in_quotes(options.index.index),
                                     ": make one with kinglet index")};
   }
-  KINGLET_TRY(check_utf8("query", options.query));
   KINGLET_ASSIGN(StoredIndex stored, open_index(options.index));
+  if (stored.index.documents().empty()) {
+    report(cat("the index in ", in_quotes(options.index.index), " has no documents"));
+  }
   size_t n_pending = 0;
   for (const auto& [id, document] : stored.index.documents()) n_pending += document.n_pending();
   if (n_pending > 0) {

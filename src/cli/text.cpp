@@ -32,6 +32,7 @@ void print_ids(const std::vector<TokenId>& ids) {
 Status tokenize(const TokenizeOptions& options) {
   KINGLET_ASSIGN(const auto tokenizer, read_tokenizer(options.model));
   const std::string input = options.text ? *options.text : read_input();
+  KINGLET_TRY(check_utf8("text", input));
   const EncodeOptions encoding = {.add_bos = options.add_bos,
                                   .parse_special = options.parse_special};
   if (!options.many) {

@@ -121,7 +121,23 @@ describe('generate', () => {
       { encoding: 'utf8' },
     );
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-    expect(stderr).toBe('kinglet: the prompt is not valid UTF-8 at byte 5\n');
+    expect(stderr).toContain('--prompt: the value is not valid UTF-8 at byte 5');
+  });
+
+  test('refuses files and input that are not UTF-8', () => {
+    const latin1 = Buffer.from('caf\xe9', 'latin1');
+    const file = join(folder, 'latin1.txt');
+    writeFileSync(file, latin1);
+    const output = join(folder, 'latin1.kprompt');
+    const system = ['--system', file, '--format', 'chatml', '-o', output];
+    expectFailure(
+      ['prepare', '-m', stories, ...system],
+      /the file ".*" is not valid UTF-8 at byte 3/,
+    );
+    expectFailure(['perplexity', '-m', stories, '-f', file], /is not valid UTF-8 at byte 3/);
+    expectFailure(['tokenize', '-m', stories], /the text is not valid UTF-8 at byte 3/, latin1);
+    expectFailure(['prompt', '-m', stories, '--format', 'chatml'], /the text is not valid/, latin1);
+    expect(existsSync(output)).toBe(false);
   });
 
   test('refuses what cannot be done, in one line', () => {
@@ -708,7 +724,10 @@ describe('the command line', () => {
     [['chat', '-m', 'x', '--tmep=0.5'], /chat has no option "--tmep"; did you mean --temp\?/],
     [['list', '--all'], /list has no option "--all"; kinglet list --help lists them/],
     [['model.gguf'], /a model is given with -m: kinglet chat -m model\.gguf/],
-    [['chat', '-m', 'x', 'hello'], /chat does not take the argument "hello"; see kinglet chat --help/],
+    [
+      ['chat', '-m', 'x', 'hello'],
+      /chat does not take the argument "hello"; see kinglet chat --help/,
+    ],
     [['generate', '-m', 'x', '--temp', 'abc'], /--temp: "abc" is not a number/],
     [['generate', '-m', 'x', '--top-k', '1.5'], /--top-k: "1\.5" is not a whole number/],
   ])('says what was meant by %j', (args, message) => {
