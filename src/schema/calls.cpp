@@ -19,17 +19,17 @@ using schema::piece;
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
 // Returns an expression of the arguments of a call, in which the names in `known` are those of
-// texts.
+// texts. A tool without parameters has no arguments, as in OpenAI's API.
 Result<Expression> arguments_of(const Json& tool, const KnownTool& known, const Notation& notation,
                                 const SchemaOptions& options, GrammarRules& rules) {
-  static const Json anything = Json::object();
+  static const Json nothing = {{"type", "object"}, {"additionalProperties", false}};
   const std::string name = print(known.name);
   if (notation.pieces.has_plain_names && !schema::is_plain_name(known.name)) {
     return invalid(cat("this model cannot call a tool named ", name));
   }
   const Json* function = tool.find("function");
   const Json* parameters = function == nullptr ? nullptr : function->find("parameters");
-  schema::SchemaCompiler compiler(parameters == nullptr ? anything : *parameters, notation, rules,
+  schema::SchemaCompiler compiler(parameters == nullptr ? nothing : *parameters, notation, rules,
                                   {0, options.open_objects, options.cancellation});
   auto arguments = compiler.compile_arguments(known.text_parameters);
   if (!arguments.ok()) {

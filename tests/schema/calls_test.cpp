@@ -47,7 +47,8 @@ constexpr std::string_view kTools = R"([
     "note": {"type": "string", "minLength": 3},
     "stops": {"type": "array", "items": {"$ref": "#/$defs/stop"}, "maxItems": 3},
     "tags": {"type": "object", "additionalProperties": {"type": ["string", "null"]}}}}}},
-  {"type": "function", "function": {"name": "get-time"}}
+  {"type": "function", "function": {"name": "get-time", "parameters": {"type": "object"}}},
+  {"type": "function", "function": {"name": "now"}}
 ])";
 
 const std::vector<KnownTool>& tools_of_the_calls() {
@@ -64,7 +65,8 @@ constexpr std::string_view kCalls = R"([
     {"name": "z", "open": true}], "tags": {"a": "b, c"}}},
   {"name": "plan", "arguments": {"goal": {"name": "Hof"}, "stops": [], "tags": {}}},
   {"name": "plan", "arguments": {}},
-  {"name": "get-time", "arguments": {"zone": "CET", "exact": true}}
+  {"name": "get-time", "arguments": {"zone": "CET", "exact": true}},
+  {"name": "now", "arguments": {}}
 ])";
 
 std::string template_of(std::string_view family) {
@@ -344,6 +346,17 @@ std::string message_of(const char* family, const Json& function) {
 Json with_properties(std::string_view properties) {
   return {{"name", "f"},
           {"parameters", json_of(cat(R"({"type":"object","properties":)", properties, "}"))}};
+}
+
+TEST(SchemaCalls, OfAToolWithoutParametersHaveNoArguments) {
+  Family family("hermes", false);
+  family.force(json_of(R"([{"type": "function", "function": {"name": "now"}}])"),
+               {{.name = "now"}});
+  const auto call = [](std::string_view arguments) {
+    return cat("<tool_call>\n{\"name\": \"now\", \"arguments\": ", arguments, "}\n</tool_call>");
+  };
+  EXPECT_TRUE(family.takes(call("{}")));
+  EXPECT_FALSE(family.takes(call(R"({"a": 1})")));
 }
 
 TEST(SchemaCalls, OfTooManyToolsAreRefused) {
