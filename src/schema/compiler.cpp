@@ -86,6 +86,7 @@ SchemaCompiler::SchemaCompiler(const Json& schema, const Notation& notation, Gra
       quoted_(quoted_spellings(notation, languages_)) {}
 
 Result<Expression> SchemaCompiler::compile() {
+  check_is_schema(schema_, refusal_);
   check_size(schema_, refusal_);
   Expression compiled = convert({&schema_}, "#");
   check_work();

@@ -227,6 +227,21 @@ std::string below(std::string_view at, std::string_view keyword, size_t index) {
   return below(at, keyword, std::string_view(cat(index)));
 }
 
+bool lacks_keywords(const Json& schema) {
+  return schema.is_object() && !schema.empty() &&
+         std::none_of(schema.as_object().begin(), schema.as_object().end(),
+                      [](const Json::Member& one) { return is_known_keyword(one.first); });
+}
+
+void check_is_schema(const Json& schema, Refusal& refusal) {
+  if (!lacks_keywords(schema)) return;
+  for (const std::string_view inner : {"schema", "jsonSchema"}) {
+    if (!schema[inner].is_object()) continue;
+    refusal.set("#", cat("there is no keyword of JSON Schema; the schema seems to be in \"", inner,
+                         "\": give only that"));
+  }
+}
+
 void check_size(const Json& schema, Refusal& refusal) {
   constexpr auto kCounted =
       std::to_array<std::string_view>({"properties", "patternProperties", "required"});

@@ -109,6 +109,13 @@ std::string below(std::string_view at, std::string_view key);
 std::string below(std::string_view at, std::string_view keyword, std::string_view key);
 std::string below(std::string_view at, std::string_view keyword, size_t index);
 
+// Whether it has members, but none of JSON Schema's keywords, so that any value is valid under it:
+// it is probably an example.
+bool lacks_keywords(const Json& schema);
+
+// Refuses what has the schema inside, as OpenAI's "json_schema" does.
+void check_is_schema(const Json& schema, Refusal& refusal);
+
 // Refuses schemas of too many properties or values.
 void check_size(const Json& schema, Refusal& refusal);
 

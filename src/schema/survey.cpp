@@ -58,6 +58,10 @@ std::string address_of(std::string_view base, std::string_view reference) {
 
 SchemaSurvey survey(const Json& schema) {
   SchemaSurvey found;
+  if (lacks_keywords(schema)) {
+    found.warnings.emplace_back(
+        "the JSON schema, at #: there is no keyword of JSON Schema, so any value is valid");
+  }
   size_t n_compared = 0;
   std::vector<Place> todo = {{&schema, "#", ""}};
   while (!todo.empty()) {

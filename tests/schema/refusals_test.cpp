@@ -45,6 +45,9 @@ TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
            Case{R"({"allOf":[{"multipleOf":1000000007},{"multipleOf":998244353}]})",
                 "the JSON schema, at #: multiples of both 1000000007 and 998244353 are not "
                 "supported"},
+           Case{R"({"name":"a","strict":true,"schema":{"type":"object"}})",
+                "the JSON schema, at #: there is no keyword of JSON Schema; the schema seems to be "
+                "in \"schema\": give only that"},
            Case{R"({"type":"text"})",
                 "the JSON schema, at #: the type \"text\" is unknown (known: object, array, "
                 "string, number, integer, boolean, null)"},
