@@ -15,7 +15,7 @@ constexpr size_t kCallIdSize = 9;
 
 AnswerEvent AnswerEvents::read(GenerationStep step, Clock::time_point begin) {
   reader_.push(step.text, parts_);
-  if (step.is_last()) reader_.end(parts_);
+  if (step.is_last()) reader_.end(parts_, step.finish != FinishReason::stop);
   if (limit_ && step.token != kNoToken) {
     limit_->accept(step.token, is_thinking_after(step.held), step.ends_character);
   }

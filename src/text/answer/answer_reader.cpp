@@ -65,8 +65,9 @@ void AnswerReader::push(std::string_view text, std::vector<AnswerPart>& parts) {
   }
 }
 
-void AnswerReader::end(std::vector<AnswerPart>& parts) {
+void AnswerReader::end(std::vector<AnswerPart>& parts, bool was_cut) {
   has_ended_ = true;
+  was_cut_ = was_cut;
   while (advance(parts)) {
   }
 }
@@ -277,12 +278,12 @@ bool AnswerReader::give_up_calls(std::vector<AnswerPart>& parts) {
   return true;
 }
 
-// Counts a call that the end of the answer has cut, so that the answer is not whole. Its text is
-// shown, but not after whole calls.
+// Counts a call without arguments at the end of the answer, so that the answer is not whole. Its
+// text is shown only if the model left it so and has made no whole call.
 bool AnswerReader::end_cut_call(std::vector<AnswerPart>& parts) {
   ++n_calls_;
   const bool is_marked = find_mark(skipped_, format_.calls.begin) != kNowhere;
-  if (n_whole_ == 0 || !is_marked) return give_up_calls(parts);
+  if (!is_marked || (n_whole_ == 0 && !was_cut_)) return give_up_calls(parts);
   held_.clear();
   return false;
 }

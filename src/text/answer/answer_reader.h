@@ -23,10 +23,10 @@ struct AnswerPart {
 
 // Takes an answer piece by piece. However the answer is cut into pieces, the parts of each kind
 // spell the same text. White space around thoughts and calls is dropped. What looks like a call,
-// but does not call a known tool, is text; so is a call that the end of the answer cuts before its
-// arguments, except after whole calls: then it is dropped. If a call can no longer be read after
-// its name was reported, the rest of its text, up to the next mark of calls, is reported as
-// arguments.
+// but does not call a known tool, is text; so is a call that ends before its arguments, except if
+// the answer was cut there, or after whole calls: then it is dropped. If a call can no longer be
+// read after its name was reported, the rest of its text, up to the next mark of calls, is reported
+// as arguments.
 class AnswerReader {
  public:
   // If `tools` is empty there are no calls. `prompt`: the text that the answer continues; its end
@@ -34,7 +34,8 @@ class AnswerReader {
   AnswerReader(const AnswerFormat& format, std::vector<KnownTool> tools, std::string_view prompt);
 
   void push(std::string_view text, std::vector<AnswerPart>& parts);
-  void end(std::vector<AnswerPart>& parts);
+  // `was_cut`: the model had not ended the answer.
+  void end(std::vector<AnswerPart>& parts, bool was_cut = false);
 
   // Whether the text so far has begun a thought, and not ended it.
   bool is_thinking() const { return place_ == Place::thought; }
@@ -80,6 +81,7 @@ class AnswerReader {
   bool has_given_up_ = false;    // what looked like calls was text
   bool has_text_ = false;        // some text of the answer was reported
   bool has_ended_ = false;       // nothing follows held_
+  bool was_cut_ = false;         // see end()
 };
 
 }  // namespace kinglet

@@ -120,6 +120,19 @@ TEST(AnswerReader, DropsTheCutBeginningOfALaterCall) {
   check({kHermes, call + "\na <b", "|call:get_time|{}|text:a <b"});
 }
 
+// A first call without arguments is text only if the model left it so.
+TEST(AnswerReader, DropsTheCutBeginningOfTheFirstCall) {
+  const std::string answer = "I look.\n<tool_call>\n{\"name\": \"wea";
+  for (const bool was_cut : {false, true}) {
+    AnswerReader reader(find_answer_format(kHermes), tools(), "");
+    std::vector<AnswerPart> parts;
+    reader.push(answer, parts);
+    reader.end(parts, was_cut);
+    EXPECT_EQ(spelled(parts), was_cut ? "|text:I look." : "|text:" + answer);
+    EXPECT_FALSE(reader.has_whole_calls(SIZE_MAX));
+  }
+}
+
 TEST(AnswerReader, ReadsHermesCalls) {
   check({kHermes,
          "I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"K\\u00f6ln\", "
