@@ -174,12 +174,27 @@ describe("a validator's object", () => {
     expect(schema.safeParse(JSON.parse((await answer.result).text)).success).toBe(true);
   });
 
+  it('describes the arguments of a tool by its JSON schema', async () => {
+    const model = await load(chatTemplate('marks'));
+    const parameters = z.object({ city: z.enum(['Oslo', 'Rome']) });
+    const toolOf = (given: object) => ({
+      type: 'function' as const,
+      function: { name: 'get_weather', parameters: given },
+    });
+    const ask = [{ role: 'user', content: 'Weather?' }];
+    const converted = await model.chatPrompt(ask, { tools: [toolOf(z.toJSONSchema(parameters))] });
+    expect(await model.chatPrompt(ask, { tools: [toolOf(parameters)] })).toBe(converted);
+  });
+
   it('is named if it does not say its JSON schema', async () => {
     const model = await load(plain);
     const jsonSchema = { '~standard': { version: 1, vendor: 'valibot', validate: () => ({}) } };
-    await expect(model.chat('Who?', { jsonSchema }).result).rejects.toMatchObject({
-      ...{ code: 'invalid_argument' },
-      message: expect.stringMatching(/an object of valibot.*cannot convert itself/) as string,
-    });
+    const tool = { type: 'function' as const, function: { name: 'f', parameters: jsonSchema } };
+    for (const options of [{ jsonSchema }, { tools: [tool] }]) {
+      await expect(model.chat('Who?', options).result).rejects.toMatchObject({
+        ...{ code: 'invalid_argument' },
+        message: expect.stringMatching(/an object of valibot cannot convert itself/) as string,
+      });
+    }
   });
 });

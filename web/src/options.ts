@@ -150,7 +150,7 @@ function checkedGrammar({
     jsonSchema:
       jsonSchema === undefined
         ? ''
-        : jsonOf('jsonSchema', plainSchema(jsonSchema), { hasFunctions: false }),
+        : jsonOf('jsonSchema', jsonSchema, { hasFunctions: false }),
     indent,
     openObjects,
   };
@@ -162,8 +162,8 @@ function checkedGbnf(grammar: string | undefined): string {
 }
 
 /**
- * Returns a value as JSON. `name`: what it is, for errors. `hasFunctions`: whether it may have
- * functions, which JSON leaves out.
+ * Returns a value as JSON, and validators' objects in it as their JSON schemas. `name`: what it is,
+ * for errors. `hasFunctions`: whether it may have functions, which JSON leaves out.
  */
 export function jsonOf(name: string, value: unknown, { hasFunctions = true } = {}): string {
   try {
@@ -171,7 +171,7 @@ export function jsonOf(name: string, value: unknown, { hasFunctions = true } = {
       if (typeof inner === 'function' && !hasFunctions) {
         throw new TypeError(`${key || 'it'} is a function`);
       }
-      return typeof inner === 'string' ? checkedText(inner, `the ${name}`) : inner;
+      return typeof inner === 'string' ? checkedText(inner, `the ${name}`) : plainSchema(inner);
     }) as string | undefined;
     return json ?? 'null';
   } catch (error) {

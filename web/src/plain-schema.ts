@@ -9,7 +9,7 @@ interface StandardSchema {
 }
 
 /**
- * Returns the JSON schema of a validator's object, such as Zod's. Other schemas are returned as they
+ * Returns the JSON schema of a validator's object, such as Zod's. Other values are returned as they
  * are.
  *
  * @throws KingletError `invalid_argument` if the object does not tell its JSON schema.
@@ -20,7 +20,7 @@ export function plainSchema(schema: unknown): unknown {
   if (standard.jsonSchema) return standard.jsonSchema.input({ target: 'draft-2020-12' });
   throw new KingletError(
     'invalid_argument',
-    `the jsonSchema is an object of ${standard.vendor} that cannot convert itself to a JSON schema: ` +
-      'convert it, or use a newer version',
+    `an object of ${standard.vendor} cannot convert itself to a JSON schema: convert it, or use a ` +
+      'newer version',
   );
 }

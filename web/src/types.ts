@@ -619,8 +619,8 @@ export interface ChatTool {
   function: {
     name: string;
     description?: string;
-    /** A JSON schema of the arguments. */
-    parameters?: Record<string, unknown>;
+    /** A JSON schema of the arguments, or a validator's object. Default: there are none. */
+    parameters?: object;
   };
 }
 

@@ -1,4 +1,5 @@
 // Converts a `responseConstraint` to options of generate().
+import { jsonOf } from '../options.ts';
 import type { GenerateOptions } from '../types.ts';
 import { notSupported } from './errors.ts';
 
@@ -15,7 +16,8 @@ const asItIs = (written: string) => written;
 export function constraintOf(given: object | undefined): Constraint {
   if (given === undefined) return { options: {}, instruction: '', read: asItIs };
   if (given instanceof RegExp) return expressionConstraint(given);
-  const instruction = `Answer with JSON that is valid under this schema: ${JSON.stringify(given)}`;
+  const schema = jsonOf('responseConstraint', given, { hasFunctions: false });
+  const instruction = `Answer with JSON that is valid under this schema: ${schema}`;
   return { options: { jsonSchema: given }, instruction, read: asItIs };
 }
 
