@@ -1,4 +1,5 @@
 import type { PostedRequest } from './protocol.ts';
+import { whenAborted } from './when-aborted.ts';
 import type { Client } from './worker-client.ts';
 
 /** A whole answer in JSON, or the server-sent events of a stream: each text has whole ones. */
@@ -19,13 +20,13 @@ export function ask(
   return new Promise((resolve, reject) => {
     let stream: ReadableStreamDefaultController<string> | undefined;
     let isOver = false;
-    const onAbort = () => {
+    const stopWaiting = whenAborted(signal, () => {
       client.cancel(id);
       fail(signal?.reason);
-    };
+    });
     const end = () => {
       isOver = true;
-      signal?.removeEventListener('abort', onAbort);
+      stopWaiting();
     };
     const fail = (reason: unknown) => {
       if (isOver) return;
@@ -65,6 +66,5 @@ export function ask(
         onError: fail,
       },
     );
-    signal?.addEventListener('abort', onAbort, { once: true });
   });
 }

@@ -14,6 +14,7 @@ import type {
 } from './protocol.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import type { FileDescription, LoadOptions, ModelInfo } from './types.ts';
+import { unlessAborted } from './when-aborted.ts';
 import { WorkerClient } from './worker-client.ts';
 import type { StartWorker, WorkerPlace } from './worker-link.ts';
 
@@ -168,15 +169,8 @@ async function askNewWorker<Name extends ModelCall | 'inspect'>(
 ): Promise<AnswerOf<Name>> {
   const watch = new SilenceWatch();
   let hasStarted = false;
-  let onAbort: (() => void) | undefined;
   try {
-    return await new Promise((resolve, reject) => {
-      onAbort = () => {
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a signal's reason may be anything
-        reject(signal?.reason);
-      };
-      if (signal?.aborted) onAbort();
-      signal?.addEventListener('abort', onAbort);
+    const answer = new Promise<AnswerOf<Name>>((resolve, reject) => {
       watch.start(maxScriptSeconds, () => {
         const message =
           `the worker did not start within ${String(maxScriptSeconds)} seconds: it must run the ` +
@@ -200,9 +194,9 @@ async function askNewWorker<Name extends ModelCall | 'inspect'>(
       };
       client.call(call, takes, { onNotice, onAnswer: resolve, onError }, transfer);
     });
+    return await unlessAborted(signal, answer);
   } finally {
     watch.stop();
-    if (onAbort) signal?.removeEventListener('abort', onAbort);
   }
 }
 

@@ -7,6 +7,7 @@ import { isNode } from './runtime.ts';
 import { SharedClient } from './shared-client.ts';
 import type { SeatEvents } from './shared-seat.ts';
 import type { LoadOptions } from './types.ts';
+import { unlessAborted } from './when-aborted.ts';
 import type { Client } from './worker-client.ts';
 import type { StartWorker, WorkerPlace } from './worker-link.ts';
 
@@ -38,21 +39,11 @@ export async function loadShared(
     load,
     onProgress: (progress) => onProgress?.(progress),
   });
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- may be anything
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', onAbort);
-  });
   try {
-    return { client, loaded: await Promise.race([client.join(), aborted]) };
+    return { client, loaded: await unlessAborted(signal, client.join()) };
   } catch (error) {
     client.close(new KingletError('disposed', 'the model was not loaded'));
     throw error;
-  } finally {
-    if (onAbort) signal?.removeEventListener('abort', onAbort);
   }
 }
 

@@ -30,6 +30,7 @@ import type {
   ModelInfo,
   SessionInfo,
 } from './types.ts';
+import { whenAborted } from './when-aborted.ts';
 import type { Client } from './worker-client.ts';
 
 type Prompt = string | ArrayLike<number> | Conversation;
@@ -211,16 +212,16 @@ export class Session {
       const content = prompt(); // checks the options, too
       const { signal, onImage } = options;
       const posted = postedPrompt(content, options, place());
-      const onAbort = () => {
-        sink.abort(signal?.reason);
-        this.#client.cancel(id);
-      };
       if (signal?.aborted) {
         sink.abort(signal.reason);
         sink.end(emptyResult(posted, options.seed));
         return () => undefined;
       }
       const generating = postedGenerateOptions(options, this.#model.sampling);
+      const stopWaiting = whenAborted(signal, () => {
+        sink.abort(signal?.reason);
+        this.#client.cancel(id);
+      });
       id = this.#client.call(
         'generate',
         { session: this.#id, prompt: posted, options: generating },
@@ -230,16 +231,15 @@ export class Session {
             else onImage?.(image);
           },
           onAnswer: (result) => {
-            signal?.removeEventListener('abort', onAbort);
+            stopWaiting();
             sink.end(result);
           },
           onError: (error) => {
-            signal?.removeEventListener('abort', onAbort);
+            stopWaiting();
             sink.fail(error);
           },
         },
       );
-      signal?.addEventListener('abort', onAbort, { once: true });
     } catch (error) {
       sink.fail(error);
     }

@@ -11,6 +11,7 @@ import type {
   WorkerMessage,
 } from './protocol.ts';
 import { WantedSigns } from './wanted-signs.ts';
+import { unlessAborted } from './when-aborted.ts';
 import type { StartWorker, WorkerLink, WorkerListener, WorkerPlace } from './worker-link.ts';
 
 export type Unanswered = Exclude<ClientMessage, { id: number }>;
@@ -56,32 +57,18 @@ export abstract class Client {
    * Posts a call and returns its answer. If the signal aborts, this cancels the call and rejects with
    * the signal's reason.
    */
-  ask<Name extends CallName>(
+  async ask<Name extends CallName>(
     call: Name,
     takes: TakesOf<Name>,
     { signal, onNotice = () => undefined }: AskOptions<Name> = {},
   ): Promise<AnswerOf<Name>> {
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      let id = 0;
-      const onAbort = () => {
-        this.abandon(id);
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a signal's reason may be anything
-        reject(signal?.reason);
-      };
-      signal?.addEventListener('abort', onAbort);
-      id = this.call(call, takes, {
-        onNotice,
-        onAnswer: (answer) => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve(answer);
-        },
-        onError: (error) => {
-          signal?.removeEventListener('abort', onAbort);
-          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- may be anything
-          reject(error);
-        },
-      });
+    signal?.throwIfAborted();
+    let id = 0;
+    const answer = new Promise<AnswerOf<Name>>((resolve, reject) => {
+      id = this.call(call, takes, { onNotice, onAnswer: resolve, onError: reject });
+    });
+    return unlessAborted(signal, answer, () => {
+      this.abandon(id);
     });
   }
 }

@@ -1,32 +1,20 @@
 import { KingletError } from '../errors.ts';
 import type { KingletErrorCode } from '../errors.ts';
-import type { RequestOptions } from './types.ts';
 
 /** An answer that arrives in parts. Leaving the loop or aborting the controller ends the answer. */
 export class AnswerStream<Chunk> implements AsyncIterable<Chunk> {
   readonly controller: AbortController;
   readonly #chunks: AsyncGenerator<Chunk, void, void>;
 
-  /** @internal `events`: server-sent events; each text has whole ones. */
-  constructor(controller: AbortController, events: ReadableStream<string>) {
+  /** @internal `events`: server-sent events; each text has whole ones. `onEnd`: called after them. */
+  constructor(controller: AbortController, events: ReadableStream<string>, onEnd: () => void) {
     this.controller = controller;
-    this.#chunks = chunksOf<Chunk>(events);
+    this.#chunks = chunksOf<Chunk>(events, onEnd);
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Chunk, void, void> {
     return this.#chunks;
   }
-}
-
-/** Returns a controller that the caller's signal also aborts. */
-export function controllerOf({ signal }: RequestOptions): AbortController {
-  const controller = new AbortController();
-  const abort = () => {
-    controller.abort(signal?.reason);
-  };
-  if (signal?.aborted) abort();
-  else signal?.addEventListener('abort', abort, { once: true });
-  return controller;
 }
 
 /** The error that the engine describes as OpenAI's API does. */
@@ -39,7 +27,10 @@ export function errorOf({ error: { message, code } }: ErrorBody): KingletError {
   return new KingletError((known ?? 'invalid_argument') as KingletErrorCode, message);
 }
 
-async function* chunksOf<Chunk>(events: ReadableStream<string>): AsyncGenerator<Chunk, void, void> {
+async function* chunksOf<Chunk>(
+  events: ReadableStream<string>,
+  onEnd: () => void,
+): AsyncGenerator<Chunk, void, void> {
   const reader = events.getReader();
   try {
     for (;;) {
@@ -53,6 +44,7 @@ async function* chunksOf<Chunk>(events: ReadableStream<string>): AsyncGenerator<
       }
     }
   } finally {
+    onEnd();
     await reader.cancel();
   }
 }

@@ -1,6 +1,7 @@
 import { checkedFlag, checkModel, checkSignal, jsonOf } from '../options.ts';
 import type { Kinglet } from '../kinglet.ts';
-import { AnswerStream, controllerOf, errorOf } from './answer-stream.ts';
+import { controllerOf } from '../when-aborted.ts';
+import { AnswerStream, errorOf } from './answer-stream.ts';
 import type { ErrorBody } from './answer-stream.ts';
 import type { OpenAI } from './client-types.ts';
 import type { OpenAIOptions, RequestOptions } from './types.ts';
@@ -27,12 +28,16 @@ export function openAI(model: Kinglet, { trustContent = false }: OpenAIOptions =
   const at = (path: string) => ({
     create: async (params: object, options: RequestOptions = {}): Promise<unknown> => {
       checkSignal(options.signal ?? undefined);
-      const controller = controllerOf(options);
       const body = jsonOf('request', params);
       const trusts = checkedFlag('trustContent', trustContent);
       const request = { method: 'POST', path, body, trustContent: trusts };
-      const answer = await model.ask(request, controller.signal);
-      if (answer.events) return new AnswerStream(controller, answer.events);
+      const { controller, release } = controllerOf(options.signal);
+      const answer = await model.ask(request, controller.signal).catch((error: unknown) => {
+        release();
+        throw error;
+      });
+      if (answer.events) return new AnswerStream(controller, answer.events, release);
+      release();
       const reply = JSON.parse(answer.body) as object;
       if (answer.status !== 200) throw errorOf(reply as ErrorBody);
       return reply;

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../when-aborted.ts';
 import { domError } from './errors.ts';
 
 /**
@@ -5,18 +6,10 @@ import { domError } from './errors.ts';
  * Prompt API.
  */
 export async function abortable<T>(done: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  let stopListening: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    signal?.addEventListener('abort', reject);
-    stopListening = () => signal?.removeEventListener('abort', reject);
-  });
   try {
-    signal?.throwIfAborted();
-    return await Promise.race([done, aborted]);
+    return await unlessAborted(signal, done);
   } catch (error) {
     signal?.throwIfAborted();
     throw domError(error);
-  } finally {
-    stopListening();
   }
 }

@@ -1,7 +1,7 @@
 import type { Kinglet } from '../kinglet.ts';
-import { controllerOf } from '../openai/answer-stream.ts';
 import type { FunctionCall } from '../openai/types.ts';
 import type { Session } from '../session.ts';
+import { controllerOf } from '../when-aborted.ts';
 import { abortable } from './abortable.ts';
 import { constraintOf } from './constraint.ts';
 import type { Constraint } from './constraint.ts';
@@ -89,21 +89,23 @@ export class PromptSession extends EventTarget {
     input: LanguageModelPrompt,
     options: LanguageModelPromptOptions = {},
   ): ReadableStream<string> {
-    const controller = controllerOf(options);
+    const { controller, release } = controllerOf(options.signal);
     let isOpen = true;
     return new ReadableStream<string>({
       start: (stream) => {
         const ask = { ...options, signal: controller.signal };
         this.#ask(input, ask, (text) => {
           if (isOpen) stream.enqueue(text);
-        }).then(
-          () => {
-            if (isOpen) stream.close();
-          },
-          (error: unknown) => {
-            if (isOpen) stream.error(error);
-          },
-        );
+        })
+          .finally(release)
+          .then(
+            () => {
+              if (isOpen) stream.close();
+            },
+            (error: unknown) => {
+              if (isOpen) stream.error(error);
+            },
+          );
       },
       cancel: (reason) => {
         isOpen = false;
@@ -181,22 +183,14 @@ export class PromptSession extends EventTarget {
     { signal }: LanguageModelSignalOptions,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const controller = controllerOf({ signal });
-    const destroyed = this.#destroyed.signal;
+    const { controller, release } = controllerOf(signal, this.#destroyed.signal);
     const either = controller.signal;
-    const onDestroy = () => {
-      controller.abort(destroyed.reason);
-    };
-    if (destroyed.aborted) onDestroy();
-    destroyed.addEventListener('abort', onDestroy);
     const done = this.#last.then(async () => {
       either.throwIfAborted();
       return work(either);
     });
     this.#last = done.catch(() => undefined);
-    return abortable(done, either).finally(() => {
-      destroyed.removeEventListener('abort', onDestroy);
-    });
+    return abortable(done, either).finally(release);
   }
 
   #ask(

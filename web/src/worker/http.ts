@@ -2,6 +2,7 @@
 import { KingletError, messageOf } from '../errors.ts';
 import type { FileVersion } from '../file-version.ts';
 import { isNode } from '../runtime.ts';
+import { controllerOf } from '../when-aborted.ts';
 
 export interface RequestOptions {
   headers: Record<string, string>;
@@ -37,10 +38,7 @@ export async function requestFile(
   offset: number,
 ): Promise<FileResponse | undefined> {
   ending?.throwIfAborted();
-  const controller = new AbortController();
-  ending?.addEventListener('abort', () => {
-    controller.abort(ending.reason);
-  });
+  const { controller } = controllerOf(ending);
   const timer = setTimeout(() => {
     controller.abort(new Error(`no answer within ${String(stallTimeout)} ms`));
   }, stallTimeout);
