@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { Chat } from 'kinglet';
 import type { ChatSetup, ChatState } from 'kinglet';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { storyModel } from './support.ts';
 
 const file = new Blob([readFileSync(storyModel)]);
@@ -151,6 +151,27 @@ describe('a chat', () => {
     await chat.load(file);
     await chat.ask('One day');
     expect(chat.getState().messages).toHaveLength(4);
+  });
+
+  it('goes on whatever a listener throws, and reports it', async () => {
+    const reported = vi.spyOn(console, 'error').mockReturnValue();
+    onTestFinished(() => {
+      reported.mockRestore();
+    });
+    const chat = newChat();
+    const error = new Error('no room on the screen');
+    chat.subscribe(() => {
+      throw error;
+    });
+    let nHeard = 0;
+    chat.subscribe(() => (nHeard += 1));
+    await chat.load(file);
+    const said = await chat.ask(opening);
+    expect(said!.content).not.toBe('');
+    expect(chat.getState()).toMatchObject({ isAnswering: false, error: undefined });
+    expect(await chat.ask('One day')).toBeDefined();
+    expect(nHeard).toBeGreaterThan(10);
+    expect(reported.mock.calls).toEqual(Array.from({ length: nHeard }, () => [error]));
   });
 
   it('takes a question back that failed, and says why', async () => {

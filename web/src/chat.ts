@@ -69,7 +69,7 @@ export class Chat {
   /** The state now. The same object until something changes. */
   readonly getState = (): ChatState => this.#state;
 
-  /** Calls a function after each change. Returns what ends that. */
+  /** Calls a function after each change. Returns what ends that. Its errors are logged to the console. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => {
@@ -177,7 +177,13 @@ export class Chat {
 
   #change(part: Partial<ChatState>): void {
     this.#state = { ...this.#state, ...part };
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) {
+      try {
+        listener();
+      } catch (error) {
+        console.error(error); // the conversation goes on, and the other listeners hear of it
+      }
+    }
   }
 }
 
