@@ -93,6 +93,52 @@ describe('a session', () => {
     expect(calls[1]!.prompt).toContain('tool: Error: no Rome');
   });
 
+  it('makes room for what tools return, or says how much would not fit', async () => {
+    const call = '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>';
+    const results = ['dog '.repeat(250), 'dog '.repeat(600)];
+    const tools = [
+      {
+        ...{ name: 'look', description: 'Looks', inputSchema: { type: 'object' } },
+        execute: () => results.shift(),
+      },
+    ];
+    const answers = ['Yes.', call, 'A dog.', call, 'Yes.'];
+    const { session, calls } = await scripted(
+      (i) => answers[i] ?? '',
+      { tools },
+      { template: 'marks' },
+    );
+    let nOverflows = 0;
+    session.oncontextoverflow = () => (nOverflows += 1);
+    await session.prompt(`first ${'dog '.repeat(150)}`);
+    expect(await session.prompt('second')).toBe('A dog.');
+    expect(nOverflows).toBe(1);
+    expect(calls[1]!.prompt).toContain('first');
+    expect(calls[2]!.prompt).not.toContain('first');
+    expect(calls[2]!.prompt).toMatch(/second[^]*tool: dog/);
+    const usage = session.contextUsage;
+    await expect(session.prompt('third')).rejects.toMatchObject({
+      ...{ name: 'QuotaExceededError', quota: 512, requested: expect.any(Number) as number },
+    });
+    expect(session.contextUsage).toBe(usage);
+    expect(await session.prompt('fourth')).toBe('Yes.');
+    expect(calls.at(-1)!.prompt).not.toContain('third');
+  });
+
+  it('refuses an answer under a constraint that fills the context, and keeps other ones', async () => {
+    const long = JSON.stringify('dog '.repeat(600));
+    const { session, calls } = await scripted((i) => (i < 3 ? long : 'Yes.'));
+    const cut = { name: 'QuotaExceededError', quota: 512, requested: 513 };
+    const ask = { responseConstraint: { type: 'string' } };
+    await expect(session.prompt('first', ask)).rejects.toMatchObject(cut);
+    const stream = session.promptStreaming('second', { responseConstraint: /(dog )+/ });
+    await expect(collect(stream)).rejects.toMatchObject(cut);
+    expect(session.contextUsage).toBe(0);
+    expect(await session.prompt('third')).toMatch(/^"dog dog [dog ]*$/);
+    expect(calls[2]!.prompt).not.toMatch(/first|second/);
+    expect(await session.prompt('fourth')).toBe('Yes.');
+  });
+
   it('holds answers to schemas and expressions, and tells the model of them', async () => {
     const answers = ['{"a":1}', '"a\\"\\n\\u00e9\\ud83d\\ude00"', '"2024"'];
     const { session, calls } = await scripted((i) => answers[i] ?? '');
@@ -216,6 +262,15 @@ describe('over the engine', () => {
     expect(session.inputUsage).toBe(session.contextUsage);
     session.destroy();
     clone.destroy();
+  });
+
+  it('uses no more than the window, whatever the template adds to an answer that fills it', async () => {
+    const chatTemplate = '{% for m in messages %}{{ m.content }} The end of a day. {% endfor %}';
+    const model = await Kinglet.load(modelBytes, { nThreads: 1, nCtx: 64, chatTemplate });
+    const session = await languageModelClass({ model }).create(greedy);
+    await session.prompt(opening);
+    expect(session.contextUsage).toBe(64);
+    model.dispose();
   });
 
   it('reads at once what it is given, and forks it', async () => {

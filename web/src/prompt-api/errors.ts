@@ -30,9 +30,12 @@ export function destroyedError(): DOMException {
   return new DOMException('The session has been destroyed.', 'InvalidStateError');
 }
 
-/** Returns the error of a prompt with `requested` tokens if only `quota` fit. */
-export function quotaError(requested: number, quota: number): DOMException {
-  const message = `The input needs ${String(requested)} tokens, but the quota is ${String(quota)}.`;
+/** Returns the error of a prompt, or of its answer, with `requested` tokens if only `quota` fit. */
+export function quotaError(
+  requested: number,
+  quota: number,
+  message = `The input needs ${String(requested)} tokens, but the quota is ${String(quota)}.`,
+): DOMException {
   const error = new DOMException(message, 'QuotaExceededError');
   return Object.assign(error, { requested, quota });
 }

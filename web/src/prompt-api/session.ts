@@ -66,7 +66,8 @@ export class PromptSession extends EventTarget {
 
   /** Tokens of context that are taken. */
   get contextUsage(): number {
-    return this.#usage;
+    // After an answer that fills the context, the template may add a mark that does not fit.
+    return Math.min(this.#usage, this.contextWindow);
   }
 
   /** The older name of `contextWindow`. */
@@ -203,7 +204,6 @@ export class PromptSession extends EventTarget {
       const isIncluded = options.omitResponseConstraintInput !== true;
       const read = readPrompt(input);
       const { messages, prefix } = isIncluded ? withInstruction(read, constraint) : read;
-      await this.#makeRoom(messages);
       const turn = [...messages];
       const text = await this.#answer({ turn, prefix, constraint, signal, onText });
       this.#turns.push(turn);
@@ -216,6 +216,7 @@ export class PromptSession extends EventTarget {
   async #answer({ turn, prefix: begun, constraint, signal, onText }: Asking): Promise<string> {
     let text = '';
     for (let prefix = begun; ; prefix = '') {
+      await this.#makeRoom(turn);
       const answer = await this.#generate({ turn, prefix, constraint, signal, onText });
       text += answer.text;
       const content = prefix + answer.written;
@@ -254,7 +255,12 @@ export class PromptSession extends EventTarget {
         }
       }
     }
-    await generation.result;
+    const { finishReason } = await generation.result;
+    if (constraint.options.jsonSchema !== undefined && finishReason !== 'stop') {
+      const window = this.contextWindow;
+      const message = 'The context is full before the answer under the responseConstraint ends.';
+      throw quotaError(window + 1, window, message);
+    }
     return { text, written, calls };
   }
 
