@@ -306,6 +306,46 @@ describe('element', () => {
     expect(await page.getByRole('button', { name: 'Send' }).isEnabled()).toBe(true);
   });
 
+  it('keeps a model that was picked, and its answer, when it is moved', async () => {
+    const page = await openReady();
+    const seen = await page.evaluate(async () => {
+      const element = document.querySelector('kinglet-chat')!;
+      const { chat } = element;
+      for (const name of ['temperature', 'max-tokens', 'system']) element.setAttribute(name, '');
+      const { setup } = chat;
+      element.setAttribute('temperature', '0');
+      await chat.load(await (await fetch('model.gguf')).blob());
+      const { model } = chat.getState();
+      const whole = await chat.ask('Once upon a time');
+      chat.clear();
+      const answer = chat.ask('Once upon a time');
+      const place = document.body.appendChild(document.createElement('div'));
+      const moves = [
+        () => {
+          place.append(element);
+        },
+        () => {
+          document.body.insertBefore(element, place);
+        },
+      ];
+      for (const move of moves) {
+        move();
+        await new Promise((resolve) => setTimeout(resolve));
+      }
+      const moved = await answer;
+      const isKept = chat.getState().model === model;
+      element.remove();
+      element.setAttribute('model', 'model.gguf?other');
+      place.append(element);
+      const { isLoading } = chat.getState();
+      return { setup, whole: whole?.content, moved: moved?.content, isKept, isLoading };
+    });
+    expect(seen.whole).toMatch(/Lily/);
+    expect(seen).toMatchObject({ moved: seen.whole, isKept: true, isLoading: true });
+    expect(JSON.stringify(seen.setup)).toBe('{"answer":{}}'); // empty attributes count as absent
+    await page.getByRole('button', { name: 'Send', disabled: false }).waitFor();
+  });
+
   it('says what failed, takes another model, and frees it when it leaves the page', async () => {
     const page = await openReady();
     expect(page.workers().length).toBeGreaterThan(0);

@@ -38,6 +38,8 @@ export class KingletChatElement extends Base {
   readonly chat = new Chat();
   readonly #view = new ChatView(this.attachShadow({ mode: 'open' }), this.chat);
   #shown: readonly ChatMessage[] = [];
+  /** The `model` that was loaded, as long as the element is in the page. */
+  #address: string | null = null;
 
   constructor() {
     super();
@@ -58,27 +60,28 @@ export class KingletChatElement extends Base {
 
   /** @internal */
   connectedCallback(): void {
-    this.#load();
+    if (this.getAttribute('model') !== this.#address) this.#load();
   }
 
   /** @internal */
   disconnectedCallback(): void {
-    this.chat.dispose();
-  }
-
-  /** @internal Where browsers know this, an element that moves keeps its model. */
-  connectedMoveCallback(): void {
-    // Nothing changes.
+    // An element that moves is connected again at once, and keeps its model and its answer.
+    queueMicrotask(() => {
+      if (this.isConnected) return;
+      this.#address = null;
+      this.chat.dispose();
+    });
   }
 
   /** @internal */
   attributeChangedCallback(name: string, before: string | null, value: string | null): void {
     const { setup } = this.chat;
-    const number = value === null ? undefined : Number(value);
+    const given = value?.trim() ? value : undefined; // an empty attribute counts as absent
+    const number = given === undefined ? undefined : Number(given);
     if (name === 'model') {
       if (this.isConnected && value !== before) this.#load();
     } else if (name === 'placeholder') this.#view.setPlaceholder(value ?? '');
-    else if (name === 'system') this.chat.setup = { ...setup, system: value ?? undefined };
+    else if (name === 'system') this.chat.setup = { ...setup, system: given };
     else {
       const option = name === 'max-tokens' ? { maxTokens: number } : { temperature: number };
       this.chat.setup = { ...setup, answer: { ...setup.answer, ...option } };
@@ -86,7 +89,7 @@ export class KingletChatElement extends Base {
   }
 
   #load(): void {
-    const model = this.getAttribute('model');
-    if (model) void this.chat.load(model);
+    this.#address = this.getAttribute('model');
+    if (this.#address) void this.chat.load(this.#address);
   }
 }
