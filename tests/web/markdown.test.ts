@@ -42,11 +42,54 @@ function drawn(text: string, pieceLength = text.length) {
   );
 }
 
+describe('Markdown', () => {
+  it('shows which tasks are done', async () => {
+    expect((await drawn('- [x] fed\n- [ ] walked\n')).text).toBe('\n☑ fed\n☐ walked\n\n');
+    expect((await drawn('1. [X] fed\n\n2. [ ] walked\n')).text).toContain('☑ fed');
+  });
+
+  it('shows a picture as a link to it, with its text', async () => {
+    const link = (href: string, text: string) =>
+      `<a href="${href}" target="_blank" rel="noopener noreferrer">${text}</a>`;
+    const shown = async (text: string) => (await drawn(text)).html.replace(/^<p>|<\/p>\n$/g, '');
+    const dog = 'https://example.com/dog.png';
+    expect(await shown(`A ![big *dog* & cat](${dog})!`)).toBe(
+      `A ${link(dog, 'big dog &amp; cat')}!`,
+    );
+    expect(await shown(`![](${dog})`)).toBe(link(dog, dog));
+    expect(await shown(`![a [cat](https://a.b)](${dog})`)).toBe(link(dog, 'a cat'));
+    expect(await shown(`[*see* *![the dog](${dog})*](https://a.b) ![d](${dog})`)).toBe(
+      `${link('https://a.b', '<em>see</em> <em>the dog</em>')} ${link(dog, 'd')}`,
+    );
+  });
+
+  it('links what came before its address, and draws nothing else again', async () => {
+    const text =
+      'Bees fly.\n\nSee [the book][1], [2] and [^3].\n\n- last\n\n' +
+      '[1]: https://example.com/1 "Bees"\n\n[2]: https://example.com/2\n[^3]: https://example.com/3';
+    const whole = await drawn(text);
+    expect(whole.attributes).toContain('href=https://example.com/2');
+    expect(whole.attributes).toContain('title=Bees');
+    expect(await drawn(text, 1)).toEqual(whole);
+    const areKept = await page.evaluate((all) => {
+      const element = document.querySelector('#answer')!;
+      element.replaceChildren();
+      const view = new markdown.MarkdownView(element as HTMLElement);
+      view.update(all.slice(0, all.indexOf('[2]: ')));
+      const [first, second] = element.children;
+      view.update(all);
+      return [first === element.children[0], second === element.children[1]];
+    }, text);
+    expect(areKept).toEqual([true, false]);
+  });
+});
+
 describe('hostile Markdown', () => {
   it.each([
     ['a script', '<script>globalThis.harmed = true</script>'],
     ['a handler', '<b onclick="harmed = true" onmouseover=harmed=true>bold</b>'],
     ['a picture', '![x](https://example.com/x.png) <img src=x onerror="harmed = true">'],
+    ['a picture that runs', '![x](javascript:harmed=true) ![x](data:text/html,<script>1</script>)'],
     ['a frame', '<iframe srcdoc="<script>parent.harmed = true</script>"></iframe>'],
     ['a form', '<form action="https://example.com"><input name=a><button>Log in</button></form>'],
     ['a style', '<style>body { display: none }</style><p style="position: fixed">over</p>'],

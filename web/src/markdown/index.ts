@@ -1,13 +1,39 @@
 import DOMPurify from 'dompurify';
-import { Marked } from 'marked';
-import type { Token } from 'marked';
+import { Marked, Renderer } from 'marked';
+import type { Token, Tokens } from 'marked';
+
+/** Whether the text of a link is being drawn. */
+let isInLink = false;
 
 const marked = new Marked({
   gfm: true,
   breaks: true,
-  // Tags are shown as text, except <br>, which tables need.
-  renderer: { html: ({ text }) => (/^<br *\/?>$/i.test(text) ? '<br>' : escapeHtml(text)) },
+  renderer: {
+    // Tags are shown as text, except <br>, which tables need.
+    html: ({ text }) => (/^<br *\/?>$/i.test(text) ? '<br>' : escapeHtml(text)),
+    checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
+    // A link to the picture, as the text must not fetch anything; a link in a link is not possible.
+    image(picture) {
+      const { href, tokens } = picture;
+      const text = this.parser.parseInline(tokens, this.parser.textRenderer) || href;
+      if (isInLink) return escapeHtml(text);
+      const words: Tokens.Text = { type: 'text', raw: text, text };
+      return htmlOf({ ...picture, type: 'link', text, tokens: [words] }, this);
+    },
+    link(token) {
+      isInLink = true;
+      try {
+        return htmlOf(token, this);
+      } finally {
+        isInLink = false;
+      }
+    },
+  },
 });
+
+function htmlOf(link: Tokens.Link, renderer: Renderer): string {
+  return Renderer.prototype.link.call(renderer, link) as string;
+}
 
 // No pictures, forms or styles: a model's text must not fetch anything or imitate the page.
 const allowedTags = [
@@ -24,7 +50,9 @@ const allowedAttributes = ['href', 'title', 'start', 'align'];
  */
 export class MarkdownView {
   readonly #element: HTMLElement;
-  #blocks: { raw: string; nodes: ChildNode[] }[] = [];
+  #blocks: { raw: string; html: string; nodes: ChildNode[] }[] = [];
+  /** The addresses of links that have a name in the text. */
+  #addresses = '';
 
   /** `element` is empty, and only this view changes its children. */
   constructor(element: HTMLElement) {
@@ -43,9 +71,15 @@ export class MarkdownView {
 
   #update(text: string): void {
     const tokens = marked.lexer(text);
-    const raws = tokens.map(({ raw }) => raw);
-    const nSame = raws.findIndex((raw, i) => raw !== this.#blocks[i]?.raw);
-    const nKept = nSame < 0 ? raws.length : nSame;
+    const addresses = JSON.stringify(tokens.links);
+    // An address at the end of the text may change blocks that are the same Markdown as before.
+    const areSame = addresses === this.#addresses;
+    this.#addresses = addresses;
+    const nSame = tokens.findIndex((token, i) => {
+      const block = this.#blocks[i];
+      return token.raw !== block?.raw || !(areSame || marked.parser([token]) === block.html);
+    });
+    const nKept = nSame < 0 ? tokens.length : nSame;
     for (const { nodes } of this.#blocks.splice(nKept)) {
       for (const node of nodes) node.remove();
     }
@@ -55,11 +89,12 @@ export class MarkdownView {
   #showPlain(text: string): void {
     const node = document.createTextNode(text);
     this.#element.replaceChildren(node);
-    this.#blocks = [{ raw: text, nodes: [node] }];
+    this.#blocks = [{ raw: text, html: '', nodes: [node] }];
   }
 
   #append(token: Token): void {
-    const fragment = DOMPurify.sanitize(marked.parser([token]), {
+    const html = marked.parser([token]);
+    const fragment = DOMPurify.sanitize(html, {
       ALLOWED_TAGS: allowedTags,
       ALLOWED_ATTR: allowedAttributes,
       RETURN_DOM_FRAGMENT: true,
@@ -71,7 +106,7 @@ export class MarkdownView {
     for (const scroller of fragment.querySelectorAll('pre, table')) {
       scroller.setAttribute('tabindex', '0'); // so that keys can scroll it
     }
-    this.#blocks.push({ raw: token.raw, nodes: [...fragment.childNodes] });
+    this.#blocks.push({ raw: token.raw, html, nodes: [...fragment.childNodes] });
     this.#element.append(fragment);
   }
 }
