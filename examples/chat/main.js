@@ -10,7 +10,7 @@ const [log, status, file, clear] = ['log', 'status', 'file', 'clear'].map((id) =
 );
 
 const storageKey = 'kinglet chat';
-const chat = new Chat({ messages: JSON.parse(localStorage.getItem(storageKey) ?? '[]') });
+const chat = new Chat({ messages: kept() });
 /** The messages that are shown; those that did not change are the same objects in the next state. */
 let shown = [];
 /** The model that was there before. */
@@ -54,6 +54,15 @@ function elementOf({ role, content }) {
     view.update(content);
   } else element.textContent = content;
   return element;
+}
+
+/** Returns the conversation of the last visit. If it cannot be read, a new one begins. */
+function kept() {
+  try {
+    return JSON.parse(localStorage.getItem(storageKey)) ?? [];
+  } catch {
+    return [];
+  }
 }
 
 /** In Safari's private windows and with full storage, the conversation ends with the page. */

@@ -124,6 +124,17 @@ describe('chat', () => {
     expect(await shown(page)).toEqual([]);
   });
 
+  it.each(['[{"role": "us', 'null', '{}'])('begins anew where it kept %s', async (kept) => {
+    const { page } = await visit();
+    await page.addInitScript((value) => {
+      localStorage.setItem('kinglet chat', value);
+    }, kept);
+    await page.goto(`${served.url}chat/`);
+    await ready(page);
+    expect(await shown(page)).toEqual([]);
+    expect(await page.locator('#status').textContent()).toBe('Kinglet Stories 5M is ready.');
+  });
+
   it('stops, keeps what was said, and goes on', async () => {
     const page = await open('chat');
     await ready(page);
