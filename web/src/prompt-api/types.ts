@@ -72,7 +72,10 @@ export interface LanguageModelCreateOptions extends LanguageModelCoreOptions {
 
 export interface LanguageModelPromptOptions {
   signal?: AbortSignal | undefined;
-  /** A JSON schema or a regular expression that the answer must match. */
+  /**
+   * A JSON schema or a regular expression that the answer must match. If the context is full before
+   * the answer is complete, the call rejects with a `QuotaExceededError`.
+   */
   responseConstraint?: object | undefined;
   /** Do not describe the constraint to the model. Default false. */
   omitResponseConstraintInput?: boolean | undefined;
