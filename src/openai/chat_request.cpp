@@ -219,7 +219,8 @@ ApiResult<GenerationRequest> read_chat_request(const Json& body, const ServedMod
                                                const ReadPictures& read_pictures,
                                                const Deadline& deadline) {
   KINGLET_ASSIGN(GenerationRequest request, read_unchecked(body, model, read_pictures, deadline));
-  KINGLET_TRY(check(request, model));
+  KINGLET_TRY(check_options(request, model));
+  KINGLET_TRY(check_prompt(request.prompts.front().tokens, model));
   return request;
 }
 

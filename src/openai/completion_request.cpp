@@ -11,13 +11,14 @@ constexpr uint32_t kUsualTokens = 16;
 ApiStatus read_prompts(Fields& fields, bool echoes, const ServedModel& model,
                        const Deadline& deadline, GenerationRequest& request) {
   KINGLET_ASSIGN(std::vector<std::vector<TokenId>> prompts,
-                 read_texts(fields, "prompt", model, kMostPrompts,
-                            [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
-                              KINGLET_TRY(deadline());
-                              return model.tokenizer().encode(
-                                  text,
-                                  {.parse_special = true, .cancellation = deadline.cancellation});
-                            }));
+                 read_texts(
+                     fields, "prompt", model, kMostPrompts,
+                     [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                       KINGLET_TRY(deadline());
+                       return model.tokenizer().encode(
+                           text, {.parse_special = true, .cancellation = deadline.cancellation});
+                     },
+                     [&](const auto& tokens) { return check_prompt(tokens, model); }));
   const Json& given = *fields.find("prompt");
   for (size_t i = 0; i < prompts.size(); ++i) {
     GenerationPrompt prompt{std::move(prompts[i]), ""};
@@ -61,7 +62,7 @@ ApiResult<GenerationRequest> read_completion_request(const Json& body, const Ser
   request.answer.grammar = std::move(parsed.value());
   KINGLET_TRY(read_prompts(fields, echoes, model, deadline, request));
   KINGLET_TRY(fields.check_all_known());
-  KINGLET_TRY(check(request, model));
+  KINGLET_TRY(check_options(request, model));
   return request;
 }
 

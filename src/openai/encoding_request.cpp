@@ -69,12 +69,18 @@ ApiStatus read_documents(Fields& fields, const std::string& query, const ServedM
   }
   for (const Json& document : documents->as_array()) {
     const std::string* text = document_text(document);
-    if (text == nullptr) return wrong_value("documents", document, "an array of strings");
+    if (text == nullptr) {
+      return wrong_item("documents", request.texts.size(), document, R"(a string or {"text": …})");
+    }
     KINGLET_TRY(deadline());
-    KINGLET_ASSIGN(
-        std::vector<TokenId> tokens,
-        ranking_tokens(model.loaded(), query, *text, TooLong::cut, deadline.cancellation));
-    request.texts.push_back(std::move(tokens));
+    auto tokens = ranking_tokens(model.loaded(), query, *text, TooLong::cut, deadline.cancellation);
+    if (!tokens.ok()) {
+      ApiError error = api_error(tokens.error());
+      // Documents are cut, so what does not fit is the query.
+      if (tokens.error().code == ErrorCode::prompt_too_long) error.param = "query";
+      return error;
+    }
+    request.texts.push_back(std::move(tokens.value()));
     if (returns_documents) request.documents.push_back(*text);
   }
   return {};
@@ -110,22 +116,24 @@ ApiResult<EmbeddingRequest> read_embedding_request(const Json& body, const Serve
   KINGLET_TRY(fields.take("model", request.model));
   KINGLET_TRY(read_pooling(fields, model, request));
   KINGLET_TRY(read_vector_form(fields, model, request));
-  KINGLET_ASSIGN(request.texts,
-                 read_texts(fields, "input", model, kMostTexts,
-                            [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
-                              KINGLET_TRY(deadline());
-                              KINGLET_ASSIGN(std::vector<TokenId> tokens,
-                                             embedding_tokens(model.loaded(), text, TooLong::fail,
-                                                              deadline.cancellation));
-                              return tokens;
-                            }));
-  KINGLET_TRY(fields.check_all_known());
   const size_t context = model.model().config().context_length;
-  for (const auto& text : request.texts) {
-    if (text.size() <= context) continue;
-    return Error{ErrorCode::prompt_too_long,
-                 cat("a text has ", text.size(), " tokens, but the model's context is ", context)};
-  }
+  KINGLET_ASSIGN(request.texts,
+                 read_texts(
+                     fields, "input", model, kMostTexts,
+                     [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                       KINGLET_TRY(deadline());
+                       KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                                      embedding_tokens(model.loaded(), text, TooLong::fail,
+                                                       deadline.cancellation));
+                       return tokens;
+                     },
+                     [&](const std::vector<TokenId>& tokens) -> ApiStatus {
+                       if (tokens.size() <= context) return {};
+                       return Error{ErrorCode::prompt_too_long,
+                                    cat("the text has ", tokens.size(),
+                                        " tokens, but the model's context is ", context)};
+                     }));
+  KINGLET_TRY(fields.check_all_known());
   return request;
 }
 
@@ -162,23 +170,25 @@ ApiResult<ClassifyRequest> read_classify_request(const Json& body, const ServedM
                  Classifier::create(model.loaded(), model.layout(), std::move(wanted)));
   request.labels = classifier.labels();
   request.encoding = classifier.encoding();
-  KINGLET_ASSIGN(request.encoding.texts,
-                 read_texts(fields, "input", model, kMostTexts,
-                            [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
-                              KINGLET_TRY(deadline());
-                              KINGLET_ASSIGN(std::vector<TokenId> tokens,
-                                             classifier.tokens(text, deadline.cancellation));
-                              return tokens;
-                            }));
-  KINGLET_TRY(fields.check_all_known());
   size_t longest = 0;
   for (const auto& label : request.encoding.labels) longest = std::max(longest, label.size());
-  for (const auto& text : request.encoding.texts) {
-    if (text.size() + longest <= model.n_ctx()) continue;
-    return Error{ErrorCode::prompt_too_long,
-                 cat("a text's prompt has ", text.size(), " tokens and the longest label ", longest,
-                     ", but the context is ", model.n_ctx())};
-  }
+  KINGLET_ASSIGN(request.encoding.texts,
+                 read_texts(
+                     fields, "input", model, kMostTexts,
+                     [&](const std::string& text) -> ApiResult<std::vector<TokenId>> {
+                       KINGLET_TRY(deadline());
+                       KINGLET_ASSIGN(std::vector<TokenId> tokens,
+                                      classifier.tokens(text, deadline.cancellation));
+                       return tokens;
+                     },
+                     [&](const std::vector<TokenId>& tokens) -> ApiStatus {
+                       if (tokens.size() + longest <= model.n_ctx()) return {};
+                       return Error{
+                           ErrorCode::prompt_too_long,
+                           cat("the prompt has ", tokens.size(), " tokens and the longest label ",
+                               longest, ", but the context is ", model.n_ctx())};
+                     }));
+  KINGLET_TRY(fields.check_all_known());
   return request;
 }
 

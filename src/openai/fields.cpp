@@ -25,6 +25,13 @@ ApiError wrong_value(const std::string& name, const Json& found, std::string_vie
   return invalid(cat(name, " is ", shown, ", expected ", expected), name);
 }
 
+ApiError wrong_item(const std::string& name, size_t i, const Json& found,
+                    std::string_view expected) {
+  ApiError error = wrong_value(cat(name, "[", i, "]"), found, expected);
+  error.param = name;
+  return error;
+}
+
 std::string Fields::place_of(std::string_view name) const {
   return place_.empty() ? std::string(name) : cat(place_, ".", name);
 }
@@ -91,11 +98,7 @@ ApiStatus Fields::take(const std::string& name, std::vector<std::string>& out) {
   if (!value->is_array()) return wrong_value(place_of(name), *value, kExpected);
   std::vector<std::string> texts;
   for (const Json& item : value->as_array()) {
-    if (!item.is_string()) {
-      ApiError error = wrong_value(cat(place_of(name), "[", texts.size(), "]"), item, "a string");
-      error.param = place_of(name);
-      return error;
-    }
+    if (!item.is_string()) return wrong_item(place_of(name), texts.size(), item, "a string");
     texts.push_back(item.as_string());
   }
   out = std::move(texts);

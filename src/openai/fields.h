@@ -61,4 +61,9 @@ class Fields {
 // is.
 ApiError wrong_value(const std::string& name, const Json& found, std::string_view expected);
 
+// The same for the item `i` of the list `name`: "name[1] is 3, expected a text". `param` is the
+// list.
+ApiError wrong_item(const std::string& name, size_t i, const Json& found,
+                    std::string_view expected);
+
 }  // namespace kinglet::openai

@@ -94,17 +94,25 @@ bool is_tokens(const Json& value) {
   return value.is_array() && !value.empty() && value[0].is_number();
 }
 
-ApiResult<std::vector<TokenId>> read_tokens(const std::string& name, const Json& value,
-                                            TokenId n_tokens) {
+ApiResult<std::vector<TokenId>> read_tokens(const Json& value, TokenId n_tokens) {
   std::vector<TokenId> tokens;
   for (const Json& item : value.as_array()) {
     const auto token = item.is_number() ? item.as_integer() : std::nullopt;
     if (!token || *token < 0 || *token >= n_tokens) {
-      return wrong_value(name, item, cat("a token id from 0 to ", n_tokens - 1));
+      return wrong_value(cat("token ", tokens.size()), item, cat("an id from 0 to ", n_tokens - 1));
     }
     tokens.push_back(static_cast<TokenId>(*token));
   }
   return tokens;
+}
+
+// Adds to an error which text of the field has it; an index is in a list. That the time is up, for
+// example, is not a text's fault.
+ApiError error_of_text(ApiError error, const std::string& name, std::optional<size_t> index) {
+  if (error.status != 400) return error;
+  error.param = name;
+  if (index) error.message = cat(name, "[", *index, "]: ", error.message);
+  return error;
 }
 
 }  // namespace
@@ -127,7 +135,7 @@ ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
   return {};
 }
 
-ApiStatus check(const GenerationRequest& request, const ServedModel& model) {
+ApiStatus check_options(const GenerationRequest& request, const ServedModel& model) {
   if (const Status status = validate(request.options.sampler, model.model().config().vocab_size);
       !status.ok()) {
     return status.error();
@@ -135,13 +143,15 @@ ApiStatus check(const GenerationRequest& request, const ServedModel& model) {
   if (const Status stops = StopStrings::check(request.options.stop); !stops.ok()) {
     return invalid(stops.error().message, "stop");
   }
-  for (const GenerationPrompt& prompt : request.prompts) {
-    if (prompt.tokens.empty()) return invalid("the prompt is empty: there is nothing to continue");
-    if (prompt.tokens.size() > model.n_ctx()) {
-      return Error{ErrorCode::prompt_too_long,
-                   cat("the prompt has ", prompt.tokens.size(),
-                       " tokens, but the context has room for ", model.n_ctx())};
-    }
+  return {};
+}
+
+ApiStatus check_prompt(const std::vector<TokenId>& prompt, const ServedModel& model) {
+  if (prompt.empty()) return invalid("the prompt is empty: there is nothing to continue");
+  if (prompt.size() > model.n_ctx()) {
+    return Error{ErrorCode::prompt_too_long,
+                 cat("the prompt has ", prompt.size(), " tokens, but the context has room for ",
+                     model.n_ctx())};
   }
   return {};
 }
@@ -155,7 +165,8 @@ GenerationOptions options_of_choice(const GenerationRequest& request, uint32_t c
 
 ApiResult<std::vector<std::vector<TokenId>>> read_texts(
     Fields& fields, const std::string& name, const ServedModel& model, size_t most,
-    const std::function<ApiResult<std::vector<TokenId>>(const std::string&)>& encode) {
+    const std::function<ApiResult<std::vector<TokenId>>(const std::string&)>& encode,
+    const std::function<ApiStatus(const std::vector<TokenId>&)>& check) {
   const Json* value = fields.find(name);
   constexpr std::string_view kExpected = "a string, an array of token ids, or an array of either";
   if (value == nullptr) return invalid(cat(name, " is missing, expected ", kExpected), name);
@@ -170,16 +181,16 @@ ApiResult<std::vector<std::vector<TokenId>>> read_texts(
   }
   std::vector<std::vector<TokenId>> texts;
   for (const Json& item : items) {
-    if (item.is_string()) {
-      KINGLET_ASSIGN(std::vector<TokenId> tokens, encode(item.as_string()));
-      texts.push_back(std::move(tokens));
-    } else if (is_tokens(item)) {
-      KINGLET_ASSIGN(std::vector<TokenId> tokens,
-                     read_tokens(name, item, model.tokenizer().n_tokens()));
-      texts.push_back(std::move(tokens));
-    } else {
-      return wrong_value(name, item, kExpected);
+    if (!item.is_string() && !is_tokens(item)) {
+      return wrong_item(name, texts.size(), item, "a string or an array of at least one token id");
     }
+    const auto index = is_one ? std::nullopt : std::optional(texts.size());
+    auto tokens = item.is_string() ? encode(item.as_string())
+                                   : read_tokens(item, model.tokenizer().n_tokens());
+    if (!tokens.ok()) return error_of_text(tokens.error(), name, index);
+    const ApiStatus fits = check(tokens.value());
+    if (!fits.ok()) return error_of_text(fits.error(), name, index);
+    texts.push_back(std::move(tokens.value()));
   }
   return texts;
 }

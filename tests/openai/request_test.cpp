@@ -100,6 +100,35 @@ TEST_F(RequestTest, AcceptsFieldsThatChangeNothing) {
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "ignore_eos": true})"), "ignore_eos");
 }
 
+TEST_F(RequestTest, NamesTheTextThatIsWrong) {
+  const auto message = [](const auto& request) {
+    return request.ok() ? "none" : cat(request.error().param, " | ", request.error().message);
+  };
+  const std::string longest(23, 'a');  // and BOS
+  for (const Json& text : {Json(longest), Json(Json::Array(24, 1))}) {
+    const Json one = {{"prompt", text}};
+    EXPECT_EQ(message(read_completion_request(one, model_)),
+              "prompt | the prompt has 24 tokens, but the context has room for 16");
+    const Json second = {{"prompt", Json::array({"a", text})}};
+    EXPECT_EQ(message(read_completion_request(second, model_)),
+              "prompt | prompt[1]: the prompt has 24 tokens, but the context has room for 16");
+  }
+  EXPECT_EQ(message(read(R"({"prompt": ["a", [1, 99]]})")),
+            "prompt | prompt[1]: token 1 is 99, expected an id from 0 to 7");
+  EXPECT_EQ(message(read(R"({"prompt": ["a", 3]})")),
+            "prompt | prompt[1] is 3, expected a string or an array of at least one token id");
+  const std::string beyond(loaded_.model.config().context_length + 1, 'a');
+  for (const Json& text : {Json(beyond), Json(Json::Array(beyond.size(), 1))}) {
+    const Json body = {{"input", Json::array({"a", text})}, {"pooling", "mean"}};
+    EXPECT_TRUE(message(read_embedding_request(body, model_))
+                    .starts_with("input | input[1]: the text has "));
+  }
+  const Json labelled = {{"input", Json::array({"a", longest})},
+                         {"labels", Json::array({"a", "b"})}};
+  EXPECT_TRUE(message(read_classify_request(labelled, model_))
+                  .starts_with("input | input[0]: the prompt has "));
+}
+
 TEST_F(RequestTest, TakesTextsAndTokensTogether) {
   const auto request =
       read_embedding_request(json(R"({"input": ["a", [1, 2], "b"], "pooling": "mean"})"), model_);
