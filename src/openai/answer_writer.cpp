@@ -72,18 +72,18 @@ void AnswerWriter::begin_choice(const GenerationPrompt& prompt, bool is_first_of
                                 uint32_t index, std::vector<Json>& chunks) {
   if (is_first_of_prompt) usage_.prompt_tokens += prompt.tokens.size();
   counts_cached_ = is_first_of_prompt;
+  counted_ = {};
   begin(prompt, index, chunks);
 }
 
 void AnswerWriter::read(const AnswerEvent& event, std::vector<Json>& chunks) {
-  if (event.is_last()) {
-    const AnswerCounts& counts = event.counts;
-    if (counts_cached_) usage_.cached_tokens += counts.n_cached;
-    usage_.completion_tokens += counts.n_generated;
-    usage_.reasoning_tokens += counts.n_thought;
-    usage_.guessed_tokens += counts.n_guessed;
-    usage_.accepted_guesses += counts.n_accepted;
-  }
+  const AnswerCounts& counts = event.counts;
+  if (counts_cached_) usage_.cached_tokens += counts.n_cached - counted_.n_cached;
+  usage_.completion_tokens += counts.n_generated - counted_.n_generated;
+  usage_.reasoning_tokens += counts.n_thought - counted_.n_thought;
+  usage_.guessed_tokens += counts.n_guessed - counted_.n_guessed;
+  usage_.accepted_guesses += counts.n_accepted - counted_.n_accepted;
+  counted_ = counts;
   add(event, chunks);
 }
 

@@ -52,6 +52,7 @@ class AnswerWriter {
   virtual std::string error_event(const ApiError& error) const;
   virtual std::string last_events() const;
 
+  // With the tokens so far of a choice that is not whole.
   const Usage& usage() const { return usage_; }
 
  protected:
@@ -87,6 +88,7 @@ class AnswerWriter {
   Usage usage_;
   Json waiting_ = Json::array();  // logprobs for the next event that adds something
   bool counts_cached_ = false;
+  AnswerCounts counted_;  // of the current choice: those that usage_ has
 };
 
 // An answer that is a list of choices.

@@ -441,8 +441,10 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
         [streaming](size_t, httplib::DataSink& sink) { return stream_next(*streaming, sink); });
     return {};
   }
-  while (!answering->answer().is_done()) KINGLET_TRY(answering->advance(chunks));
+  ApiStatus status;
+  while (status.ok() && !answering->answer().is_done()) status = answering->advance(chunks);
   log_details = usage_text(answering->answer().writer().usage());
+  KINGLET_TRY(status);
   return send(answering->answer().writer().whole(), exchange);
 }
 

@@ -107,6 +107,25 @@ TEST_F(AnswerWriterTest, ResponsesAreItemsThatGrow) {
   }
 }
 
+// The log names them if the client leaves.
+TEST_F(AnswerWriterTest, CountsTheTokensSoFar) {
+  ResponseWriter writer(request_, *loaded_.tokenizer);
+  std::vector<Json> chunks;
+  GenerationStep step;
+  step.token = 4;
+  step.text = "a";
+  for (uint64_t choice = 0; choice < 2; ++choice) {
+    writer.begin_choice(request_.prompts[0], choice == 0, 0, chunks);
+    AnswerEvents events(request_.answer, /*n_cached=*/2);
+    for (uint64_t n = 1; n <= 3; ++n) {
+      writer.read(events.read(step), chunks);
+      EXPECT_EQ(writer.usage().completion_tokens, choice * 3 + n);
+      EXPECT_EQ(writer.usage().cached_tokens, 2u);
+    }
+  }
+  EXPECT_EQ(writer.usage().prompt_tokens, 3u);
+}
+
 TEST_F(AnswerWriterTest, ResponsesTellTheirTokens) {
   ResponseWriter writer(request_, *loaded_.tokenizer);
   write(writer, kSaid, 1);
