@@ -58,17 +58,11 @@ Connection::Connection(socket_t socket, std::chrono::seconds time_to_read)
 
 Connection::~Connection() { close_socket(socket_); }
 
-void Connection::begin_answer(bool knows_interim) {
-  waits_ = false;
-  can_ask_ = knows_interim;
-}
-
 bool Connection::is_gone() {
   const std::scoped_lock lock(asking_);
   if (is_broken()) return true;
   if (!has_ended()) return false;
-  if (has_begun_) return false;  // the next part of the answer tells
-  if (!can_ask_) return true;
+  if (has_begun_ || head_.is_http_1_0()) return false;  // the next part of the answer tells
   ask_whether_gone();
   return has_failed_;
 }

@@ -23,14 +23,14 @@ class Connection : public httplib::Stream {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Called when a request has arrived whose answer takes time. `knows_interim` tells whether the
-  // client must understand interim responses (HTTP/1.1).
-  void begin_answer(bool knows_interim);
+  // Called when a request has arrived whose answer takes time.
+  void begin_answer() { waits_ = false; }
 
   // Whether the client has left. A client may end its side of the connection and still wait for the
   // answer. What is sent distinguishes the two: the system of a client that has left refuses
-  // it. So such a client gets an interim response (102) until the answer begins. May be called on
-  // two threads while no part of the answer is sent.
+  // it. So such a client gets an interim response (102) until the answer begins. One of HTTP/1.0,
+  // which has none, counts as waiting until then. May be called on two threads while no part of the
+  // answer is sent.
   bool is_gone();
 
   // Tells the client that the answer has ended, and waits a moment for the client to close: closing
@@ -75,7 +75,6 @@ class Connection : public httplib::Stream {
   std::atomic<Clock::time_point> last_heard_ = begin_;
   std::atomic<bool> waits_ = true;
   std::mutex asking_;
-  bool can_ask_ = false;     // no part of the answer was sent, and the client knows 102
   bool has_begun_ = false;   // a part of the answer was sent
   bool has_ended_ = false;   // the client sends nothing more
   bool has_failed_ = false;  // something could not be sent

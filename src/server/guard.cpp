@@ -119,16 +119,16 @@ bool may_read(const GuardOptions& options, std::string_view origin) {
 }
 
 std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller) {
-  const bool is_own = is_own_name(name_of(caller.host), options.host);
-  if (!is_own && !may_have_other_names(options.host)) {
+  const bool is_own = caller.host && is_own_name(name_of(*caller.host), options.host);
+  if (caller.host && !is_own && !may_have_other_names(options.host)) {
     return forbidden(
         "the Host header names another server: this one answers only to localhost, its machine's "
         "addresses and the name given with --host",
         "wrong_host");
   }
   // A proxy in front of the server may have removed TLS.
-  const bool is_own_page = is_own && (caller.origin == cat("http://", caller.host) ||
-                                      caller.origin == cat("https://", caller.host));
+  const bool is_own_page = is_own && (caller.origin == cat("http://", *caller.host) ||
+                                      caller.origin == cat("https://", *caller.host));
   if (!caller.origin.empty() && !is_own_page && !may_read(options, caller.origin)) {
     return forbidden("pages of this origin may not send requests to this server: see --cors",
                      "wrong_origin");

@@ -19,7 +19,7 @@ struct GuardOptions {
 // The path and headers of a request; "" for a header that is missing.
 struct Caller {
   std::string path;
-  std::string host;
+  std::optional<std::string> host;  // nullopt: the request has no such header (HTTP/1.0)
   std::string origin;
   std::string authorization;
 };
@@ -37,9 +37,10 @@ bool may_read(const GuardOptions& options, std::string_view origin);
 // Returns why the caller is refused, or nullopt. A page can have a domain name of its own that
 // resolves to this machine (DNS rebinding). So a server that listens at a loopback address or at a
 // name is reached only by "localhost", by IP addresses (a loopback one: by loopback ones) and by
-// the name that it listens at. At any other address, such as 0.0.0.0, programs reach it by every
-// name, but pages only by those, or if page_from allows their origin. A page of another origin is
-// refused even if it could not read the answer, so that it cannot make the server work.
+// the name that it listens at. Browsers always name the host, so a request that names none is not a
+// page's. At any other address, such as 0.0.0.0, programs reach it by every name, but pages only by
+// those, or if page_from allows their origin. A page of another origin is refused even if it could
+// not read the answer, so that it cannot make the server work.
 std::optional<ApiError> refuse(const GuardOptions& options, const Caller& caller);
 
 }  // namespace kinglet::server

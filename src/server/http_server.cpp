@@ -275,7 +275,7 @@ bool HttpServer::answer_model(const httplib::Request& request, httplib::Response
 void HttpServer::answer_post(std::string_view endpoint, const httplib::Request& request,
                              httplib::Response& response, const httplib::ContentReader& reader) {
   const auto received = receive_body(request, reader);
-  current_connection->begin_answer(request.version == "HTTP/1.1");
+  current_connection->begin_answer();
   if (!received.ok()) return set_error(response, received.error());
   auto place = scheduler_.admit();
   if (!place)
@@ -305,9 +305,12 @@ httplib::Server::HandlerResponse HttpServer::guard(const httplib::Request& reque
     set_error(response, stopping());
     return HandlerResponse::Handled;
   }
+  // Without a Host, HTTP/1.1 has been refused.
+  std::optional<std::string> host;
+  if (head.count("Host") > 0) host = head.header("Host");
   const auto refused =
       refuse(options_.guard, {.path = request.path,
-                              .host = std::string(head.header("Host")),
+                              .host = std::move(host),
                               .origin = std::string(head.header("Origin")),
                               .authorization = std::string(head.header("Authorization"))});
   if (refused) {
@@ -436,9 +439,15 @@ ApiStatus HttpServer::send(TextAnswer answer, Exchange& exchange) {
     exchange.response.set_header("Cache-Control", "no-cache");
     const auto streaming =
         std::make_shared<Streaming>(Streaming{exchange.place, answering, std::move(chunks)});
-    exchange.response.set_chunked_content_provider(
-        "text/event-stream",
-        [streaming](size_t, httplib::DataSink& sink) { return stream_next(*streaming, sink); });
+    const auto next = [streaming](size_t, httplib::DataSink& sink) {
+      return stream_next(*streaming, sink);
+    };
+    constexpr const char* kEvents = "text/event-stream";
+    if (current_connection->head().is_http_1_0()) {
+      exchange.response.set_content_provider(kEvents, next);  // the connection's end is its end
+    } else {
+      exchange.response.set_chunked_content_provider(kEvents, next);
+    }
     return {};
   }
   ApiStatus status;

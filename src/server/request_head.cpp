@@ -53,10 +53,11 @@ size_t RequestHead::count(std::string_view name) const {
 
 bool RequestHead::is_chunked() const { return equal_ignoring_case(header(kCoding), "chunked"); }
 
+bool RequestHead::is_http_1_0() const { return request_line_.ends_with(" HTTP/1.0"); }
+
 std::optional<std::string> RequestHead::problem() const {
   const size_t n_hosts = count("Host");
-  const bool needs_host = !request_line_.ends_with("HTTP/1.0");
-  if (n_hosts > 1 || (n_hosts == 0 && needs_host)) {
+  if (n_hosts > 1 || (n_hosts == 0 && !is_http_1_0())) {
     return cat("the request has ", n_hosts, " Host headers, expected one");
   }
   const size_t n_lengths = count(kLength);

@@ -24,6 +24,9 @@ class RequestHead {
 
   bool is_chunked() const;
 
+  // Whether the client knows neither chunks nor interim responses, and need not name the host.
+  bool is_http_1_0() const;
+
   // What is wrong with the head (RFC 9112): without exactly one host, or one length of the body,
   // servers and proxies may disagree about where a request goes or ends. nullopt: nothing.
   std::optional<std::string> problem() const;

@@ -26,6 +26,9 @@ TEST(Guard, KnowsHostsPagesAndKeys) {
   EXPECT_EQ(status({"/v1/models", "localhost:80", "http://localhost:81", "Bearer key"}), 403);
   EXPECT_EQ(status({"/v1/models", "a.example", "", "Bearer key"}), 403);
   EXPECT_EQ(status({"/v1/models", "", "", "Bearer key"}), 403);
+  EXPECT_EQ(status({"/v1/models", {}, "", "Bearer key"}), 200);
+  EXPECT_EQ(status({"/v1/models", {}, "", ""}), 401);
+  EXPECT_EQ(status({"/v1/models", {}, "http://localhost", "Bearer key"}), 403);
   EXPECT_EQ(status({"/v1/models", "localhost", "", ""}), 401);
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer ke"}), 401);
   EXPECT_EQ(status({"/v1/models", "localhost", "", "Bearer keyy"}), 401);

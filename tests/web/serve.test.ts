@@ -619,6 +619,28 @@ describe('clients that vanish or drip', () => {
     }
   });
 
+  test('ones of HTTP/1.0 get what it knows', async () => {
+    for (const stream of [false, true]) {
+      const { socket, answer } = rawConnection(served.port);
+      socket.end(raw({ ...endless, n: 4, stream }, '1.0').replace('Host: localhost\r\n', ''));
+      const text = await answer;
+      expect(text).toMatch(/^HTTP\/1.1 200 .*"index":3/s);
+      expect(text).not.toMatch(/transfer-encoding/i);
+      if (stream) expect(text).toMatch(/\r\n\r\ndata: \{.*\n\ndata: \[DONE\]\n\n$/s);
+    }
+    const page = rawConnection(served.port);
+    page.socket.write('GET /v1/models HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n');
+    expect(await page.answer).toMatch(/^HTTP\/1.1 403 .*wrong_origin/s);
+  });
+
+  test('one that leaves a stream has the tokens that it got in the log', async () => {
+    const before = served.log().length;
+    const { socket } = rawConnection(served.port);
+    socket.write(raw({ ...endless, stream: true }));
+    socket.once('data', () => socket.destroy());
+    await expect.poll(() => served.log().slice(before)).toMatch(/"POST".*, answer [1-9]\d*, /);
+  });
+
   test('one whose body is not what its headers say is told so at once', async () => {
     const send = (headers: Record<string, string>) =>
       fetch(`${served.url}/v1/completions`, {
