@@ -18,19 +18,35 @@ namespace {
 constexpr size_t kPiece = size_t{1} << 16;  // bytes that are read and sent at a time
 
 constexpr std::pair<std::string_view, const char*> kMediaTypes[] = {
-    {".css", "text/css"},         {".gif", "image/gif"},
-    {".html", "text/html"},       {".ico", "image/x-icon"},
-    {".jpeg", "image/jpeg"},      {".jpg", "image/jpeg"},
-    {".js", "text/javascript"},   {".json", "application/json"},
-    {".map", "application/json"}, {".md", "text/markdown"},
-    {".mjs", "text/javascript"},  {".mp4", "video/mp4"},
-    {".pdf", "application/pdf"},  {".png", "image/png"},
-    {".svg", "image/svg+xml"},    {".ttf", "font/ttf"},
-    {".txt", "text/plain"},       {".wasm", "application/wasm"},
-    {".webm", "video/webm"},      {".webmanifest", "application/manifest+json"},
-    {".webp", "image/webp"},      {".woff", "font/woff"},
-    {".woff2", "font/woff2"},     {".xml", "application/xml"},
+    {".css", "text/css; charset=utf-8"},
+    {".gif", "image/gif"},
+    {".html", "text/html; charset=utf-8"},
+    {".ico", "image/x-icon"},
+    {".jpeg", "image/jpeg"},
+    {".jpg", "image/jpeg"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".json", "application/json; charset=utf-8"},
+    {".map", "application/json; charset=utf-8"},
+    {".md", "text/markdown; charset=utf-8"},
+    {".mjs", "text/javascript; charset=utf-8"},
+    {".mp4", "video/mp4"},
+    {".pdf", "application/pdf"},
+    {".png", "image/png"},
+    {".svg", "image/svg+xml; charset=utf-8"},
+    {".ttf", "font/ttf"},
+    {".txt", "text/plain; charset=utf-8"},
+    {".wasm", "application/wasm"},
+    {".webm", "video/webm"},
+    {".webmanifest", "application/manifest+json"},
+    {".webp", "image/webp"},
+    {".woff", "font/woff"},
+    {".woff2", "font/woff2"},
+    {".xml", "application/xml"},
 };
+
+std::filesystem::path path_of(std::string_view utf8) {
+  return std::u8string(utf8.begin(), utf8.end());
+}
 
 const char* type_of(std::string_view path) {
   const size_t dot = path.rfind('.');
@@ -41,18 +57,33 @@ const char* type_of(std::string_view path) {
   return "application/octet-stream";
 }
 
-// Whether the path names something in the folder that it is added to. Separators of Windows, and
-// its drives, are refused everywhere.
-bool stays_inside(std::string_view path) {
+// Whether the path names something in the folder that it is added to, and nothing hidden, such as
+// ".git" or ".env", which is hardly meant for others. Separators of Windows, and its drives, are
+// refused everywhere.
+bool may_be_served(std::string_view path) {
+  constexpr std::string_view kWellKnown = "/.well-known/";  // RFC 8615
   if (!path.starts_with('/')) return false;
   if (path.find_first_of(std::string_view("\\:\0", 3)) != path.npos) return false;
-  while (!path.empty()) {
-    path.remove_prefix(1);
-    const std::string_view name = path.substr(0, path.find('/'));
-    if (name == "..") return false;
-    path.remove_prefix(name.size());
-  }
-  return true;
+  if (path.starts_with(kWellKnown)) path.remove_prefix(kWellKnown.size() - 1);
+  return path.find("/.") == path.npos;
+}
+
+// Whether the file is in the folder when symbolic links are followed: they may lead anywhere.
+bool leads_inside(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  std::error_code failed;
+  const auto root = std::filesystem::canonical(folder, failed);
+  if (failed) return false;
+  const auto real = std::filesystem::canonical(file, failed);
+  if (failed) return false;
+  return std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end();
+}
+
+// Returns where a folder's page is, for a request without the "/" at the end: the page's own links
+// need it. Relative: a target such as "//sub" would name another server.
+std::string address_of_folder(std::string_view target) {
+  const size_t end = std::min(target.find('?'), target.size());
+  const size_t begin = target.substr(0, end).rfind('/') + 1;
+  return cat("./", target.substr(begin, end - begin), "/", target.substr(end));
 }
 
 }  // namespace
@@ -83,13 +114,19 @@ std::optional<ByteRange> asked_range(std::string_view header, uint64_t file_size
 bool serve_file(const std::string& folder, const httplib::Request& request, std::string_view header,
                 httplib::Response& response) {
   if (request.method != "GET" && request.method != "HEAD") return false;
-  if (!stays_inside(request.path)) return false;
+  if (!may_be_served(request.path)) return false;
   std::string path = folder + request.path;
+  std::error_code ignored;
+  const bool lacks_slash =
+      !path.ends_with('/') && std::filesystem::is_directory(path_of(path), ignored);
+  if (lacks_slash) path += '/';
   if (path.ends_with('/')) path += "index.html";
   // A folder can be opened, and a pipe would be waited for.
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(std::u8string(path.begin(), path.end()), ignored)) {
-    return false;
+  if (!std::filesystem::is_regular_file(path_of(path), ignored)) return false;
+  if (!leads_inside(path_of(folder), path_of(path))) return false;
+  if (lacks_slash) {
+    response.set_redirect(address_of_folder(request.target), 301);
+    return true;
   }
   const std::shared_ptr<std::FILE> file(open_file(path, "rb"), [](std::FILE* opened) {
     if (opened != nullptr) std::fclose(opened);

@@ -1,6 +1,6 @@
 // `kinglet serve` with OpenAI's client and with clients that misbehave.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
@@ -772,6 +772,57 @@ describe('the server', () => {
     expect(await paged.stop()).toBe(0);
   });
 
+  test('serves folders, and nothing hidden or elsewhere', async () => {
+    const page = join(folder, 'site');
+    for (const name of ['sub', 'empty', '.git', '.well-known/.more', 'sub/.env']) {
+      mkdirSync(join(page, name), { recursive: true });
+      writeFileSync(join(page, name, 'config.txt'), 'é');
+    }
+    writeFileSync(join(page, 'sub/index.html'), '<title>sub</title>');
+    writeFileSync(join(page, '.well-known/known.md'), '');
+    writeFileSync(join(page, '.hidden.html'), '');
+    writeFileSync(join(folder, 'secret.txt'), '');
+    symlinkSync(join(folder, 'secret.txt'), join(page, 'secret.txt'));
+    symlinkSync('sub', join(page, 'inside'));
+    symlinkSync(folder, join(page, 'outside'));
+    const link = join(folder, 'link');
+    symlinkSync(page, link);
+    const paged = await serve(stories, ['--page', link]);
+    const ask = (path: string) => fetch(`${paged.url}${path}`, { redirect: 'manual' });
+    for (const path of [
+      ...['/.git/config.txt', '/sub/.env/config.txt', '/.hidden.html', '/%2egit/config.txt'],
+      ...[
+        '/.well-known/.more/config.txt',
+        '/.well-known',
+        '/empty',
+        '/empty/',
+        '//.git/config.txt',
+      ],
+      ...['/secret.txt', '/outside/secret.txt', '/outside', '/outside/page/'],
+    ]) {
+      expect([path, (await ask(path)).status]).toEqual([path, 404]);
+    }
+    expect((await ask('/.well-known/known.md')).headers.get('content-type')).toBe(
+      'text/markdown; charset=utf-8',
+    );
+    expect((await ask('/sub/config.txt')).headers.get('content-type')).toBe(
+      'text/plain; charset=utf-8',
+    );
+    expect(await (await ask('/inside/config.txt')).text()).toBe('é');
+    for (const [path, to] of [
+      ['/sub', './sub/'],
+      ['/s%75b?a=/b', './s%75b/?a=/b'],
+      ['//sub', './sub/'],
+    ] as const) {
+      const { status, headers } = await ask(path);
+      expect([status, headers.get('location')]).toEqual([301, to]);
+    }
+    const followed = await fetch(`${paged.url}/sub?x`);
+    expect(followed.url).toBe(`${paged.url}/sub/?x`);
+    expect(await followed.text()).toBe('<title>sub</title>');
+    expect(await paged.stop()).toBe(0);
+  });
+
   test('sends one range of a file at most, and holds no file in memory', async () => {
     const page = join(folder, 'large');
     mkdirSync(page);
@@ -784,7 +835,7 @@ describe('the server', () => {
     const part = await ask('bytes=3-7');
     expect(part.status).toBe(206);
     expect(part.headers.get('content-range')).toBe(`bytes 3-7/${String(bytes.length)}`);
-    expect(part.headers.get('content-type')).toBe('text/javascript');
+    expect(part.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     expect(await part.text()).toBe('defgh');
     expect((await ask(`bytes=${String(bytes.length)}-`)).status).toBe(416);
     // HTTP: what is not a range is ignored.
