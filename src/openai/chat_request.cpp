@@ -51,6 +51,9 @@ ApiStatus read_logprobs(Fields& fields, GenerationRequest& request) {
   std::optional<int64_t> n_top;
   KINGLET_TRY(fields.take("logprobs", is_wanted));
   KINGLET_TRY(fields.take("top_logprobs", n_top, 0, kMaxLogprobs));
+  if (!is_wanted && n_top.value_or(0) > 0) {
+    return invalid(cat("top_logprobs is ", *n_top, ", but logprobs is not true"), "top_logprobs");
+  }
   if (is_wanted) request.options.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
   return {};
 }
