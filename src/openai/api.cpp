@@ -106,6 +106,11 @@ static_assert(std::size(kReaders) == std::size(kEndpoints));
 }  // namespace
 
 ApiResult<Json> read_body(std::string_view text, const Deadline& deadline) {
+  if (text.empty()) {
+    return invalid(
+        "the request has no body: expected a JSON object, over HTTP with a Content-Length or in "
+        "chunks");
+  }
   auto body = parse_json(text, {.members = kMostMembers, .cancellation = deadline.cancellation});
   KINGLET_TRY(deadline());
   if (!body.ok()) return invalid(body.error().message);

@@ -97,10 +97,13 @@ ApiStatus read_response_format(Fields& fields, AnswerSchema& answer) {
   if (type == "text") return given.check_all_known();
   if (type == "json_object") return read_object_format(given, answer);
   KINGLET_ASSIGN(const Json* json_schema, given.take_object("json_schema"));
-  if (type != "json_schema" || json_schema == nullptr) {
+  if (type != "json_schema") {
     return invalid(cat("the response_format ", print(type),
-                       " is not supported: expected \"text\", \"json_object\" or \"json_schema\" "
-                       "with a json_schema"),
+                       " is not supported: expected \"text\", \"json_object\" or \"json_schema\""),
+                   "response_format");
+  }
+  if (json_schema == nullptr) {
+    return invalid(R"(the response_format "json_schema" needs "json_schema": {"schema": …})",
                    "response_format");
   }
   KINGLET_TRY(given.check_all_known());

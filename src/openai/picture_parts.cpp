@@ -102,6 +102,7 @@ ApiResult<std::string> file_of_url(std::string_view url) {
   const std::string_view data = url.substr(comma + 1);
   auto bytes = is_base64 ? from_base64(data) : percent_decoded(data);
   if (bytes && !bytes->empty()) return std::move(*bytes);
+  if (bytes) return wrong_part("the data URL of a picture is empty, expected a PNG or JPEG file");
   return wrong_part(cat("the data URL of a picture does not contain ",
                         is_base64 ? "valid Base64" : "valid data"));
 }

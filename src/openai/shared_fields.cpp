@@ -1,5 +1,6 @@
 #include "openai/shared_fields.h"
 
+#include <cmath>
 #include <limits>
 #include <random>
 #include <span>
@@ -32,19 +33,25 @@ ApiStatus read_sampling(Fields& fields, SamplerOptions& sampler) {
 }
 
 // Reads biases by token id, such as {"50256": -100}.
-ApiStatus read_logit_bias(Fields& fields, SamplerOptions& sampler) {
+ApiStatus read_logit_bias(Fields& fields, uint32_t n_tokens, SamplerOptions& sampler) {
   KINGLET_ASSIGN(const Json* biases, fields.take_object("logit_bias"));
   if (biases == nullptr) return {};
   for (const auto& [key, value] : biases->as_object()) {
     const auto token = parse_decimal<TokenId>(key);
-    if (!token || *token < 0) {
-      return invalid(cat("logit_bias has the key ", print(key), ", expected a token id"),
+    if (!token || *token < 0 || static_cast<uint32_t>(*token) >= n_tokens) {
+      return invalid(cat("logit_bias has the key ", print(key), ", expected a token id from 0 to ",
+                         n_tokens - 1),
                      "logit_bias");
     }
     std::optional<float> bias;
     const Json one = {{key, value}};  // to look for the key in all of them would take long
-    KINGLET_TRY(Fields(one, "logit_bias").take(key, bias));
-    if (bias) sampler.logit_bias.push_back({*token, *bias});
+    Fields field(one, "logit_bias");
+    KINGLET_TRY(field.take(key, bias));
+    if (!bias) continue;
+    if (std::fabs(*bias) > kMostBias) {
+      return wrong_value(field.place_of(key), value, cat(-kMostBias, " to ", kMostBias));
+    }
+    sampler.logit_bias.push_back({*token, *bias});
   }
   return {};
 }
@@ -123,7 +130,7 @@ ApiStatus read_generation_fields(Fields& fields, const ServedModel& model,
   KINGLET_TRY(fields.take("model", request.model));
   request.options.sampler = model.sampling();
   KINGLET_TRY(read_sampling(fields, request.options.sampler));
-  KINGLET_TRY(read_logit_bias(fields, request.options.sampler));
+  KINGLET_TRY(read_logit_bias(fields, model.model().config().vocab_size, request.options.sampler));
   KINGLET_TRY(read_seed(fields, request));
   KINGLET_TRY(fields.take("stop", request.options.stop));
   std::optional<int64_t> n = 1;

@@ -30,6 +30,7 @@ class ApiTest : public testing::Test {
 
 TEST_F(ApiTest, ReadsObjectsOnly) {
   EXPECT_EQ(read_body("{").error().status, 400);
+  EXPECT_TRUE(read_body("").error().message.starts_with("the request has no body"));
   EXPECT_EQ(read_body("[]").error().message, "the body is not a JSON object");
   EXPECT_TRUE(read_body("{}").ok());
 }

@@ -75,7 +75,9 @@ TEST_F(RequestTest, NamesTheFieldThatIsWrong) {
     const Json body = {{"prompt", "a"}, {"logit_bias", {{key, 1}}}};
     EXPECT_EQ(wrong_field(print(body)), "logit_bias") << key;
   }
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "logit_bias": {"99": 1}})"), "logit_bias");
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "logit_bias": {"1": 1e300}})"), "logit_bias.1");
+  EXPECT_EQ(wrong_field(R"({"prompt": "a", "logit_bias": {"1": -100.5}})"), "logit_bias.1");
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "stream_options": {"a": 1}})"), "stream_options.a");
   EXPECT_EQ(wrong_field(R"({"prompt": "a", "suffix": "b"})"), "suffix");
   EXPECT_EQ(read(R"({"prompt": "aaaaaaaaaaaaaaaaaaaaaaaa"})").error().code,
@@ -159,6 +161,33 @@ TEST_F(RequestTest, RefusesUnknownFieldsAtEveryDepth) {
   EXPECT_EQ(wrong_field_of_chat(R"("tools": [{"type": "function", "function": {"name": "f"}}],
                 "tool_choice": {"type": "function", "function": {"name": "f", "x": 1}})"),
             "tool_choice.function.x");
+}
+
+TEST_F(RequestTest, RefusesTopLogprobsWithoutLogprobs) {
+  const auto wrong = [&](std::string_view more) {
+    const auto request = read_chat_request(
+        json(cat(R"({"messages": [{"role": "user", "content": "a"}], )", more, "}")), model_, {});
+    return request.error().param;
+  };
+  EXPECT_EQ(wrong(R"("top_logprobs": 3)"), "top_logprobs");
+  EXPECT_EQ(wrong(R"("top_logprobs": 3, "logprobs": false)"), "top_logprobs");
+  EXPECT_EQ(wrong(R"("top_logprobs": 101)"), "top_logprobs");
+  EXPECT_EQ(wrong(R"("top_logprobs": 101, "logprobs": true)"), "top_logprobs");
+  EXPECT_EQ(wrong(R"("top_logprobs": 3, "logprobs": true)"), "");  // the model has no template
+  EXPECT_EQ(wrong(R"("top_logprobs": 0)"), "");
+}
+
+TEST_F(RequestTest, SaysWhatTheResponseFormatNeeds) {
+  const auto message = [&](std::string_view format) {
+    const Json body = {{"messages", json(R"([{"role": "user", "content": "a"}])")},
+                       {"response_format", json(format)}};
+    return read_chat_request(body, model_, {}).error().message;
+  };
+  EXPECT_EQ(message(R"({"type": "json_schema"})"),
+            R"(the response_format "json_schema" needs "json_schema": {"schema": …})");
+  EXPECT_EQ(
+      message(R"({"type": "xml"})"),
+      R"(the response_format "xml" is not supported: expected "text", "json_object" or "json_schema")");
 }
 
 TEST_F(RequestTest, TakesNullForAbsent) {

@@ -649,6 +649,9 @@ describe('clients that vanish or drip', () => {
     const damaged = await send({ 'Content-Encoding': 'gzip' });
     expect(damaged.status).toBe(400);
     expect(await damaged.text()).toMatch(/the body is cut or damaged/);
+    const { socket, answer } = rawConnection(served.port);
+    socket.write(raw(once).replace(/Content-Length: .*\r\n/, ''));
+    expect(await answer).toMatch(/^HTTP\/1.1 400 .*the request has no body/s);
   });
 
   test('one that drips its request is given up, and blocks nobody', async () => {
