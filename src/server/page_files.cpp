@@ -68,16 +68,6 @@ bool may_be_served(std::string_view path) {
   return path.find("/.") == path.npos;
 }
 
-// Whether the file is in the folder when symbolic links are followed: they may lead anywhere.
-bool leads_inside(const std::filesystem::path& folder, const std::filesystem::path& file) {
-  std::error_code failed;
-  const auto root = std::filesystem::canonical(folder, failed);
-  if (failed) return false;
-  const auto real = std::filesystem::canonical(file, failed);
-  if (failed) return false;
-  return std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end();
-}
-
 // Returns where a folder's page is, for a request without the "/" at the end: the page's own links
 // need it. Relative: a target such as "//sub" would name another server.
 std::string address_of_folder(std::string_view target) {
@@ -123,7 +113,6 @@ bool serve_file(const std::string& folder, const httplib::Request& request, std:
   if (path.ends_with('/')) path += "index.html";
   // A folder can be opened, and a pipe would be waited for.
   if (!std::filesystem::is_regular_file(path_of(path), ignored)) return false;
-  if (!leads_inside(path_of(folder), path_of(path))) return false;
   if (lacks_slash) {
     response.set_redirect(address_of_folder(request.target), 301);
     return true;

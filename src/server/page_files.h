@@ -26,8 +26,8 @@ std::optional<ByteRange> asked_range(std::string_view header, uint64_t file_size
 
 // Answers a GET or HEAD with a file of the folder, or with index.html for a path that ends in "/".
 // A folder's path without the "/" is redirected to that with it. `range`: the request's header
-// Range. Returns false if there is no such file, the path or a symbolic link leads out of the
-// folder, or a name in the path begins with "." (except "/.well-known/").
+// Range. Returns false if there is no such file, the path leads out of the folder, or a name in it
+// begins with "." (except "/.well-known/"). Symbolic links are followed: a model may be one.
 bool serve_file(const std::string& folder, const httplib::Request& request, std::string_view range,
                 httplib::Response& response);
 

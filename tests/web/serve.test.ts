@@ -1,6 +1,14 @@
 // `kinglet serve` with OpenAI's client and with clients that misbehave.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
@@ -784,13 +792,8 @@ describe('the server', () => {
     writeFileSync(join(page, 'sub/index.html'), '<title>sub</title>');
     writeFileSync(join(page, '.well-known/known.md'), '');
     writeFileSync(join(page, '.hidden.html'), '');
-    writeFileSync(join(folder, 'secret.txt'), '');
-    symlinkSync(join(folder, 'secret.txt'), join(page, 'secret.txt'));
-    symlinkSync('sub', join(page, 'inside'));
-    symlinkSync(folder, join(page, 'outside'));
-    const link = join(folder, 'link');
-    symlinkSync(page, link);
-    const paged = await serve(stories, ['--page', link]);
+    symlinkSync(stories, join(page, 'model.gguf'));
+    const paged = await serve(stories, ['--page', page]);
     const ask = (path: string) => fetch(`${paged.url}${path}`, { redirect: 'manual' });
     for (const path of [
       ...['/.git/config.txt', '/sub/.env/config.txt', '/.hidden.html', '/%2egit/config.txt'],
@@ -801,7 +804,6 @@ describe('the server', () => {
         '/empty/',
         '//.git/config.txt',
       ],
-      ...['/secret.txt', '/outside/secret.txt', '/outside', '/outside/page/'],
     ]) {
       expect([path, (await ask(path)).status]).toEqual([path, 404]);
     }
@@ -811,7 +813,9 @@ describe('the server', () => {
     expect((await ask('/sub/config.txt')).headers.get('content-type')).toBe(
       'text/plain; charset=utf-8',
     );
-    expect(await (await ask('/inside/config.txt')).text()).toBe('é');
+    expect((await ask('/model.gguf')).headers.get('content-length')).toBe(
+      String(statSync(stories).size),
+    );
     for (const [path, to] of [
       ['/sub', './sub/'],
       ['/s%75b?a=/b', './s%75b/?a=/b'],
