@@ -40,8 +40,8 @@ class WeightFill {
   // see packed_form(). The bytes need not have arrived.
   void add(const TensorView& tensor, const std::byte* rows, const PackedMatrix& form);
 
-  // The same for a matrix that could also stay in its file. Of a large one only a sample of its rows
-  // is hashed, in both cases, so that the hash is the same.
+  // The same for a matrix that could also stay in its file. Of a large one only a sample of its
+  // rows is hashed, in both cases, so that the hash is the same.
   void add_table(const TensorView& tensor, const PackedMatrix& form);
   void add_table(const StoredRows& rows) { stored_.push_back(rows); }
 

@@ -237,8 +237,8 @@ void check_is_schema(const Json& schema, Refusal& refusal) {
   if (!lacks_keywords(schema)) return;
   for (const std::string_view inner : {"schema", "jsonSchema"}) {
     if (!schema[inner].is_object()) continue;
-    refusal.set("#", cat("there is no keyword of JSON Schema; the schema seems to be in \"", inner,
-                         "\": give only that"));
+    refusal.set("#", cat("it has none of JSON Schema's keywords; the schema seems to be in \"",
+                         inner, "\": give only that"));
   }
 }
 

@@ -60,7 +60,7 @@ SchemaSurvey survey(const Json& schema) {
   SchemaSurvey found;
   if (lacks_keywords(schema)) {
     found.warnings.emplace_back(
-        "the JSON schema, at #: there is no keyword of JSON Schema, so any value is valid");
+        "the JSON schema, at #: it has none of JSON Schema's keywords, so any value is valid");
   }
   size_t n_compared = 0;
   std::vector<Place> todo = {{&schema, "#", ""}};

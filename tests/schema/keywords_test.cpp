@@ -249,8 +249,8 @@ TEST(SchemaKeywords, WarnsOfMisspeltOnes) {
                 "the JSON schema, at #/properties/a: \"minlength\" is not a keyword and has no "
                 "effect; did you mean \"minLength\"?"}));
   EXPECT_EQ(warnings(R"({"city":"string"})"),
-            (std::vector<std::string>{"the JSON schema, at #: there is no keyword of JSON Schema, "
-                                      "so any value is valid"}));
+            (std::vector<std::string>{"the JSON schema, at #: it has none of JSON Schema's "
+                                      "keywords, so any value is valid"}));
   EXPECT_TRUE(
       warnings(R"({"id":"a","name":"b","self":{},"x-type":1,"example":1,"links":[]})").empty());
 }

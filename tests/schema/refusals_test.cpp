@@ -46,7 +46,8 @@ TEST(SchemaRefusals, NameThePlaceAndTheKeyword) {
                 "the JSON schema, at #: multiples of both 1000000007 and 998244353 are not "
                 "supported"},
            Case{R"({"name":"a","strict":true,"schema":{"type":"object"}})",
-                "the JSON schema, at #: there is no keyword of JSON Schema; the schema seems to be "
+                "the JSON schema, at #: it has none of JSON Schema's keywords; the schema seems to "
+                "be "
                 "in \"schema\": give only that"},
            Case{R"({"type":"text"})",
                 "the JSON schema, at #: the type \"text\" is unknown (known: object, array, "

@@ -148,9 +148,7 @@ function checkedGrammar({
   return {
     grammar: checkedGbnf(grammar),
     jsonSchema:
-      jsonSchema === undefined
-        ? ''
-        : jsonOf('jsonSchema', jsonSchema, { hasFunctions: false }),
+      jsonSchema === undefined ? '' : jsonOf('jsonSchema', jsonSchema, { hasFunctions: false }),
     indent,
     openObjects,
   };
