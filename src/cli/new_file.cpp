@@ -21,7 +21,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
   const fs::path resolved = fs::weakly_canonical(to_path(path), error);
   const std::string target = error ? path : to_utf8(resolved);
   KINGLET_ASSIGN(FileLock lock, FileLock::take(target, [] { return false; }));
-  return NewFile(target + ".part", target, std::move(lock));
+  return NewFile(target + kSuffix, target, std::move(lock));
 }
 
 NewFile::~NewFile() {

@@ -20,6 +20,9 @@ class NewFile {
   // is. Errors: io (another process writes the same file, or the folder cannot be written).
   static Result<NewFile> create(const std::string& path);
 
+  // Behind the name of the file while it is written.
+  static constexpr const char* kSuffix = ".part";
+
   NewFile(NewFile&&) = default;
   ~NewFile();  // deletes what was written, unless keep() succeeded
 

@@ -1,6 +1,7 @@
 #include "cli/prompt_folder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <system_error>
 #include <vector>
@@ -36,6 +37,20 @@ Result<std::vector<StateFile>> list_files(const fs::path& folder) {
   return files;
 }
 
+// Removes what processes that were killed have left: the beginning of a state under another name.
+void remove_leftovers(const fs::path& folder) {
+  constexpr auto kLongestWriting = std::chrono::hours(1);
+  const auto parts = files_with_extension(folder, NewFile::kSuffix);
+  if (!parts.ok()) return;
+  for (const fs::path& part : parts.value()) {
+    std::error_code error;
+    const auto age = fs::file_time_type::clock::now() - fs::last_write_time(part, error);
+    if (part.stem().extension() == kExtension && !error && age > kLongestWriting) {
+      fs::remove(part, error);
+    }
+  }
+}
+
 // Reads the first bytes of a file, at most n_most.
 Result<AlignedBuffer> read_first(const fs::path& path, uint64_t n_most) {
   std::ifstream file(path, std::ios::binary);
@@ -55,6 +70,7 @@ Result<std::unique_ptr<PromptFolder>> PromptFolder::open(const Model& model,
   KINGLET_TRY(make_folder(options.folder));
   std::unique_ptr<PromptFolder> folder(
       new PromptFolder(model, to_path(options.folder), options.n_mb << 20));
+  remove_leftovers(folder->folder_);
   folder->make_room(0);
   KINGLET_TRY(folder->add_files(model));
   return folder;

@@ -1,5 +1,13 @@
 // Prompts that begin alike are computed once: prepared by the maker of a page, or kept by the page.
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -137,9 +145,17 @@ describe('a prepared state', () => {
     expect(first.stderr).toMatch(/ 0 of them known/);
     rmSync(join(cache, readdirSync(cache)[0]!));
     writeFileSync(join(cache, 'page.kprompt'), state);
+    // What a killed process leaves goes after an hour; what one writes now, and others' files, stay.
+    for (const name of ['old.kprompt.part', 'new.kprompt.part', 'old.gguf.part']) {
+      writeFileSync(join(cache, name), 'x');
+      if (name.startsWith('old')) utimesSync(join(cache, name), 0, 0);
+    }
     const second = chat();
     expect(second.stderr).toMatch(/ [34]\d\d of them known/);
     expect(second.stdout).toBe(first.stdout);
+    expect(readdirSync(cache).filter((name) => name.endsWith('.part'))).toEqual([
+      ...['new.kprompt.part', 'old.gguf.part'],
+    ]);
   });
 });
 
