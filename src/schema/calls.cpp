@@ -24,7 +24,7 @@ Result<Expression> arguments_of(const Json& tool, const KnownTool& known, const 
                                 const SchemaOptions& options, GrammarRules& rules) {
   static const Json nothing = {{"type", "object"}, {"additionalProperties", false}};
   const std::string name = print(known.name);
-  if (notation.pieces.has_plain_names && !schema::is_plain_name(known.name)) {
+  if (notation.pieces.has_plain_names && !schema::is_plain_name(known.name, notation.pieces)) {
     return invalid(cat("this model cannot call a tool named ", name));
   }
   const Json* function = tool.find("function");

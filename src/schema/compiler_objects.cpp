@@ -98,7 +98,7 @@ Expression SchemaCompiler::object_of(const PlainSchema& schema, const OtherPrope
     Expression value = property(name, parts, at);
     if (value.empty() && is_required) return {};
     if (value.empty()) continue;
-    const std::string place = below(at, name);
+    const std::string place = below(at, "properties", name);
     const Expression text = member(key(name, place), std::move(value));
     members.push_back({rules_.add(text), is_required});
   }
@@ -285,7 +285,7 @@ Expression SchemaCompiler::pair(const Language* names, Schema schema, std::strin
 // Returns a member's name, and what is between the name and the value.
 std::vector<Expression> SchemaCompiler::key(std::string_view name, std::string_view at) {
   const CallNotation& pieces = notation_.pieces;
-  if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name)) {
+  if ((are_tagged() || pieces.has_plain_keys) && !is_plain_name(name, pieces)) {
     refusal_.set(at, cat("calls of this model cannot contain the parameter name ", shown(name)));
   }
   if (are_tagged())
@@ -310,7 +310,7 @@ std::vector<Expression> SchemaCompiler::any_key(const Language* names, bool is_a
     name = alternatives(parts);
   } else {
     const Language* plain =
-        languages_.repetition(languages_.set(plain_name_characters()), 1, kUnlimited);
+        languages_.repetition(languages_.set(plain_name_characters(pieces)), 1, kUnlimited);
     name = of_language(Spelling(), languages_.intersection({names, plain}), at);
   }
   if (name.empty()) return {};

@@ -8,6 +8,14 @@
 #include "grammar/expression.h"
 
 namespace kinglet::schema {
+namespace {
+
+// In Python, "#" begins a comment.
+bool is_plain_in(const CallNotation& pieces, char c) {
+  return is_plain(c) && !(c == '#' && pieces.has_python_strings);
+}
+
+}  // namespace
 
 const Notation& Notation::json() {
   static constexpr CallNotation kCompact = {.separator = ",", .colon = ":"};
@@ -69,16 +77,17 @@ Expression word(std::string_view name, const Notation& notation) {
   return alternatives(spellings);
 }
 
-CharacterSet plain_name_characters() {
+CharacterSet plain_name_characters(const CallNotation& pieces) {
   CharacterSet others;
   for (char32_t c = 0; c < 0x80; ++c) {
-    if (!is_plain(static_cast<char>(c))) others.push_back({c, c});
+    if (!is_plain_in(pieces, static_cast<char>(c))) others.push_back({c, c});
   }
   return complement(std::move(others));
 }
 
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), is_plain);
+bool is_plain_name(std::string_view name, const CallNotation& pieces) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return is_plain_in(pieces, c); });
 }
 
 Expression piece(std::string_view text, const std::vector<MarkToken>& marks) {

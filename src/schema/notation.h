@@ -54,9 +54,9 @@ const Language* texts_without(std::string_view mark, Languages& languages);
 Expression word(std::string_view name, const Notation& notation);
 
 // The characters of names without quotes.
-CharacterSet plain_name_characters();
+CharacterSet plain_name_characters(const CallNotation& pieces);
 
-bool is_plain_name(std::string_view name);
+bool is_plain_name(std::string_view name, const CallNotation& pieces);
 
 // Returns a piece of a notation, in which marks are tokens.
 Expression piece(std::string_view text, const std::vector<MarkToken>& marks);

@@ -348,6 +348,20 @@ Json with_properties(std::string_view properties) {
           {"parameters", json_of(cat(R"({"type":"object","properties":)", properties, "}"))}};
 }
 
+// In Python, "#" begins a comment: a name with it would not be read back.
+TEST(SchemaCalls, OfPythonHaveNoNumberSignInNames) {
+  const char* const family = "olmo3";
+  EXPECT_EQ(message_of(family, with_properties(R"({"#a":{}})")),
+            "the tool \"f\": the JSON schema, at #/properties/#a: calls of this model cannot "
+            "contain the parameter name \"#a\"");
+  Family one(family, false);
+  one.force(
+      json_of(R"([{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])"),
+      {{.name = "f"}});
+  EXPECT_TRUE(one.takes("<function_calls>f(a=1)</function_calls>"));
+  EXPECT_FALSE(one.takes("<function_calls>f(#a=1)</function_calls>"));
+}
+
 TEST(SchemaCalls, OfAToolWithoutParametersHaveNoArguments) {
   Family family("hermes", false);
   family.force(json_of(R"([{"type": "function", "function": {"name": "now"}}])"),
@@ -406,7 +420,8 @@ TEST(SchemaCalls, SayWhatCannotBeWritten) {
   EXPECT_EQ(message_of("hermes", spaced), "");
   for (const char* family : {"gemma4", "lfm2", "qwen3.5"}) {
     EXPECT_EQ(message_of(family, spaced),
-              "the tool \"f\": the JSON schema, at #/a b: calls of this model cannot contain the "
+              "the tool \"f\": the JSON schema, at #/properties/a b: calls of this model cannot "
+              "contain the "
               "parameter name \"a b\"");
   }
   EXPECT_EQ(
