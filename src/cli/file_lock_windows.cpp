@@ -2,8 +2,8 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/paths.h"
 #include "cli/file_lock.h"
-#include "cli/paths.h"
 
 namespace kinglet::cli {
 

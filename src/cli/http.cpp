@@ -16,8 +16,8 @@
 #include "base/file_access.h"
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/paths.h"
 #include "cli/hub.h"
-#include "cli/paths.h"
 
 namespace kinglet::cli {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/paths.h"
 #include "cli/models.h"
-#include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/progress.h"
 #include "hub/repository.h"

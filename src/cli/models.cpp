@@ -12,11 +12,11 @@
 
 #include "base/ascii.h"
 #include "base/format.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "cli/file_lock.h"
 #include "cli/http.h"
 #include "cli/hub.h"
-#include "cli/paths.h"
 #include "cli/progress.h"
 #include "cli/sha256.h"
 #include "cli/terminal.h"

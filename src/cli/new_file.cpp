@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
-#include "cli/paths.h"
+#include "base/paths.h"
 
 namespace kinglet::cli {
 

@@ -8,9 +8,9 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/paths.h"
 #include "cli/folder.h"
 #include "cli/new_file.h"
-#include "cli/paths.h"
 #include "cli/terminal.h"
 
 namespace kinglet::cli {

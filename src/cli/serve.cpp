@@ -12,10 +12,10 @@
 
 #include "base/format.h"
 #include "base/in_quotes.h"
+#include "base/paths.h"
 #include "cli/commands.h"
 #include "cli/images.h"
 #include "cli/input.h"
-#include "cli/paths.h"
 #include "cli/picture_file.h"
 #include "cli/run.h"
 #include "gguf/model_name.h"

@@ -11,6 +11,7 @@
 #include "base/ascii.h"
 #include "base/file_access.h"
 #include "base/format.h"
+#include "base/paths.h"
 
 namespace kinglet::server {
 namespace {
@@ -43,10 +44,6 @@ constexpr std::pair<std::string_view, const char*> kMediaTypes[] = {
     {".woff2", "font/woff2"},
     {".xml", "application/xml"},
 };
-
-std::filesystem::path path_of(std::string_view utf8) {
-  return std::u8string(utf8.begin(), utf8.end());
-}
 
 const char* type_of(std::string_view path) {
   const size_t dot = path.rfind('.');
@@ -108,11 +105,11 @@ bool serve_file(const std::string& folder, const httplib::Request& request, std:
   std::string path = folder + request.path;
   std::error_code ignored;
   const bool lacks_slash =
-      !path.ends_with('/') && std::filesystem::is_directory(path_of(path), ignored);
+      !path.ends_with('/') && std::filesystem::is_directory(to_path(path), ignored);
   if (lacks_slash) path += '/';
   if (path.ends_with('/')) path += "index.html";
   // A folder can be opened, and a pipe would be waited for.
-  if (!std::filesystem::is_regular_file(path_of(path), ignored)) return false;
+  if (!std::filesystem::is_regular_file(to_path(path), ignored)) return false;
   if (lacks_slash) {
     response.set_redirect(address_of_folder(request.target), 301);
     return true;

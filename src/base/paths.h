@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace kinglet::cli {
+namespace kinglet {
 
 inline std::filesystem::path to_path(std::string_view utf8) {
   return std::u8string(utf8.begin(), utf8.end());
@@ -16,4 +16,4 @@ inline std::string to_utf8(const std::filesystem::path& path) {
   return {text.begin(), text.end()};
 }
 
-}  // namespace kinglet::cli
+}  // namespace kinglet
